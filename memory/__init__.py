@@ -1,0 +1,1 @@
+"""One append-only ledger that several coding agents share."""
