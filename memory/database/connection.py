@@ -1,0 +1,139 @@
+"""One process's connections to the ledger."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+import msgspec
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import (
+    AsyncEngine,
+    AsyncSession,
+    async_sessionmaker,
+    create_async_engine,
+)
+
+from memory.database.address import application_address, search_path
+from memory.database.sqlstate import is_transient, sqlstate_of, translated
+from memory.models import REVISION
+from memory.settings import Settings
+
+__all__ = ["Database"]
+
+T = TypeVar("T")
+
+_TRIES: Final = 4
+_CONNECT_SECONDS: Final = 10
+_NO_TABLE: Final = frozenset({"42P01", "3F000"})
+
+
+class Database:
+    """The ledger's database as one process sees it; connects at first use."""
+
+    def __init__(self, settings: Settings, *, ensure_schema: bool = True) -> None:
+        """Remember the settings; nothing is opened yet."""
+        self.settings = settings
+        self._ensure_schema = ensure_schema
+        self._sessions: async_sessionmaker[AsyncSession] | None = None
+        self._engine: AsyncEngine | None = None
+        self._opening = asyncio.Lock()
+        self._running = 0
+        self._last_used = time.monotonic()
+
+    async def transact(self, work: Callable[[AsyncSession], Awaitable[T]]) -> T:
+        """Run work in one transaction and return its result; commits, or rolls back on an error.
+
+        Work is run again when other writers were in the way, so it must have no other effect.
+        Raises the errors of `memory.errors` alone.
+        """
+        with translated():
+            sessions = await self._open()
+            self._running += 1
+            try:
+                for attempt in range(1, _TRIES + 1):
+                    try:
+                        async with sessions.begin() as session:
+                            return await work(session)
+                    except Exception as error:
+                        if attempt == _TRIES or not is_transient(error):
+                            raise
+                        await asyncio.sleep(0.02 * attempt)
+                raise AssertionError  # the loop returns or raises
+            finally:
+                self._running -= 1
+                self._last_used = time.monotonic()
+
+    async def close(self) -> None:
+        """Close every connection; the next use opens new ones."""
+        engine, self._engine, self._sessions = self._engine, None, None
+        if engine is not None:
+            await engine.dispose()
+
+    async def close_idle(self, *, seconds: float) -> bool:
+        """Close the connections when none was used for so long; return whether that was so."""
+        idle = not self._running and time.monotonic() - self._last_used >= seconds
+        if idle and self._engine is not None:
+            await self._engine.dispose()
+        return idle
+
+    async def _open(self) -> async_sessionmaker[AsyncSession]:
+        if self._sessions is not None:
+            return self._sessions
+        async with self._opening:
+            if self._sessions is None:
+                engine = await self._create_engine()
+                if self._ensure_schema and not await _is_current(engine):
+                    # Alembic costs 0.4 s to import and is needed once in a ledger's life.
+                    from memory.database.schema import init_schema  # noqa: PLC0415
+
+                    await init_schema(self.settings)
+                self._engine = engine
+                self._sessions = async_sessionmaker(self._engine, expire_on_commit=False)
+        return self._sessions
+
+    async def _create_engine(self) -> AsyncEngine:
+        address = await asyncio.to_thread(application_address, self.settings)
+        url, arguments = address.asyncpg
+        return create_async_engine(
+            url,
+            pool_size=self.settings.pool_size,
+            max_overflow=self.settings.max_overflow,
+            pool_pre_ping=True,
+            json_serializer=_to_json,
+            json_deserializer=msgspec.json.decode,
+            connect_args={
+                **arguments,
+                "timeout": _CONNECT_SECONDS,
+                "server_settings": {
+                    "search_path": search_path(self.settings),
+                    "application_name": address.application_name,
+                    "jit": "off",  # compiling costs more than our short queries take
+                },
+            },
+        )
+
+    async def ping(self) -> None:
+        """Make one round trip. Raises Unavailable when the database does not answer."""
+        await self.transact(lambda session: session.execute(text("SELECT 1")))
+
+
+async def _is_current(engine: AsyncEngine) -> bool:
+    """Tell whether the schema is this program's and the ledger still lives on the same server."""
+    statement = text(
+        "SELECT version_num = :revision AND (SELECT system_identifier FROM epochs"
+        " ORDER BY epoch DESC LIMIT 1) = (SELECT system_identifier FROM pg_control_system())"
+        " FROM alembic_version"
+    )
+    try:
+        async with engine.connect() as connection:
+            return bool(await connection.scalar(statement, {"revision": REVISION}))
+    except DBAPIError as error:
+        if sqlstate_of(error) in _NO_TABLE:
+            return False
+        raise
+
+
+def _to_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

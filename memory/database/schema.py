@@ -1,0 +1,118 @@
+"""The schema's life: what stands in the database, and bringing it up."""
+
+import asyncio
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy.pool import NullPool
+
+from memory.database.address import owner_address, search_path
+from memory.database.sqlstate import translated
+from memory.errors import SchemaMismatch
+from memory.settings import Settings
+
+__all__ = ["SchemaStatus", "alembic_config", "init_schema", "owner_engine", "schema_status"]
+
+_ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class SchemaStatus(StrEnum):
+    """How the database's schema compares with this program's."""
+
+    CURRENT = "current"
+    EMPTY = "empty"
+    OLDER = "older"
+    NEWER = "newer"
+
+
+def alembic_config(settings: Settings) -> Config:
+    """Return Alembic's configuration with our settings in it."""
+    config = Config(_ROOT / "alembic.ini")
+    config.set_main_option("script_location", str(_ROOT / "alembic").replace("%", "%%"))
+    config.attributes["settings"] = settings
+    return config
+
+
+def _status(settings: Settings) -> SchemaStatus:
+    with translated(), owner_engine(settings).connect() as connection:
+        table = f"{settings.ledger}.alembic_version"
+        found = connection.scalar(text("SELECT to_regclass(:name)::text"), {"name": table})
+        revision = connection.scalar(text(f"SELECT version_num FROM {table}")) if found else None  # noqa: S608 - a checked schema name
+    if revision is None:
+        return SchemaStatus.EMPTY
+    script = ScriptDirectory.from_config(alembic_config(settings))
+    known = {each.revision for each in script.walk_revisions()}
+    if revision not in known:
+        return SchemaStatus.NEWER
+    return SchemaStatus.CURRENT if revision in script.get_heads() else SchemaStatus.OLDER
+
+
+async def schema_status(settings: Settings) -> SchemaStatus:
+    """Return how the database's schema compares with this program's."""
+    return await asyncio.to_thread(_status, settings)
+
+
+async def init_schema(settings: Settings, *, upgrade: bool = False) -> SchemaStatus:
+    """Build the schema in an empty database; return what stood there before.
+
+    Does nothing when the schema is current. Many processes may call it at once: the migrations
+    run under a lock. A ledger that was restored into another server begins a new epoch here.
+    Raises SchemaMismatch (``schema_outdated``, ``schema_newer``) when an older ledger is met
+    without ``upgrade``, or a newer one.
+    """
+    return await asyncio.to_thread(_init_schema, settings, upgrade=upgrade)
+
+
+def _init_schema(settings: Settings, *, upgrade: bool) -> SchemaStatus:
+    status = _status(settings)
+    if status is SchemaStatus.NEWER:
+        raise SchemaMismatch(
+            "This ledger was written by a newer version of Shared Memory; update the program.",
+            code="schema_newer",
+        )
+    if status is SchemaStatus.OLDER and not upgrade:
+        raise SchemaMismatch(
+            "This ledger has an older schema; run `alembic upgrade head`.", code="schema_outdated"
+        )
+    with translated():
+        if status is not SchemaStatus.CURRENT:
+            command.upgrade(alembic_config(settings), "head")
+        _begin_epoch(settings)
+    return status
+
+
+def _begin_epoch(settings: Settings) -> None:
+    """Begin a new epoch when the ledger was restored into a server with numbers of its own."""
+    with owner_engine(settings).begin() as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('epoch', 0))"))
+        here = connection.scalar(text("SELECT system_identifier FROM pg_control_system()"))
+        newest = connection.execute(
+            text("SELECT epoch, system_identifier FROM epochs ORDER BY epoch DESC LIMIT 1")
+        ).one()
+        if newest.system_identifier == here:
+            return
+        epoch = newest.epoch + 1
+        connection.execute(
+            text("INSERT INTO epochs (epoch, system_identifier) VALUES (:epoch, :here)"),
+            {"epoch": epoch, "here": here},
+        )
+        connection.execute(text(f"ALTER TABLE entries ALTER COLUMN epoch SET DEFAULT {epoch:d}"))
+
+
+def owner_engine(settings: Settings) -> Engine:
+    """Return an engine for the role that may change the schema, with the ledger's search path."""
+    url, arguments = owner_address(settings).pg8000
+    engine = create_engine(url, poolclass=NullPool, connect_args=arguments)
+
+    @event.listens_for(engine, "connect")
+    def choose_ledger(connection: Any, _record: object) -> None:
+        cursor = connection.cursor()
+        cursor.execute(f"SET search_path TO {search_path(settings)}")
+        connection.commit()
+
+    return engine

@@ -1,0 +1,161 @@
+"""Drafts: what a writer wants appended, before the ledger has it.
+
+Everything here is pure: no database, no clock. Identities that two writers must agree on (of a
+session, of a project) are computed from names, so that neither has to ask the other.
+"""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+__all__ = [
+    "CLIENTS",
+    "KEYED",
+    "STATE_KEY",
+    "Draft",
+    "Kind",
+    "SessionDraft",
+    "canonical_client",
+    "client_names",
+    "content_hash",
+    "project_id_of",
+    "session_attribute",
+    "session_id_of",
+]
+
+_NAMESPACE: Final = uuid.UUID("6b2c1c1e-6f0e-5d3c-9a44-0f6b8f3f2d10")
+
+# Each client under the short name that people type, with the names that its MCP handshake and its
+# users give it (clientInfo.name was read from the clients themselves).
+CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "claude": ("claude", "claude-code"),
+    "codex": ("codex", "codex-mcp-client"),
+    "opencode": ("opencode",),
+}
+
+STATE_KEY: Final = "state"
+
+
+class Kind(StrEnum):
+    """What an entry is."""
+
+    MESSAGE = "message"
+    FACT = "fact"
+    DECISION = "decision"
+    PREFERENCE = "preference"
+    EVENT = "event"
+    PROJECT_STATE = "project_state"
+    SESSION = "session"  # an attribute of a session that became known later: title, fork, model
+    BINDING = "binding"  # a directory that belongs to a project
+
+
+KEYED: Final = frozenset(
+    {
+        Kind.FACT,
+        Kind.DECISION,
+        Kind.PREFERENCE,
+        Kind.PROJECT_STATE,
+        Kind.SESSION,
+        Kind.BINDING,
+    }
+)
+
+
+def canonical_client(name: str) -> str:
+    """Return the short name of a client: ``claude-code`` is ``claude``; others stay as they are."""
+    lowered = name.strip().lower()
+    return next((short for short, names in CLIENTS.items() if lowered in names), lowered)
+
+
+def client_names(name: str) -> tuple[str, ...]:
+    """Return every name under which this client may have written, for filters."""
+    return tuple(dict.fromkeys((*CLIENTS.get(canonical_client(name), ()), name.strip())))
+
+
+def session_id_of(provider: str, source_session_id: str) -> uuid.UUID:
+    """Return the ledger's id of a client's session: the same on every machine and in every ledger."""
+    return uuid.uuid5(_NAMESPACE, f"session\n{canonical_client(provider)}\n{source_session_id}")
+
+
+def project_id_of(name: str) -> uuid.UUID:
+    """Return the ledger's id of the project with this name; letter case is ignored."""
+    return uuid.uuid5(_NAMESPACE, f"project\n{name.strip().casefold()}")
+
+
+def session_attribute(session_id: uuid.UUID, attribute: str) -> str:
+    """Return the key under which an attribute of a session is superseded."""
+    return f"{session_id}/{attribute}"
+
+
+def content_hash(*parts: object) -> bytes:
+    """Return the sha-256 of JSON-safe values, with object keys sorted."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).digest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionDraft:
+    """A session as its client knows it.
+
+    ``directory`` is the client's working directory, from which the project follows when
+    ``project_id`` is not given. ``parent`` is the client's id of the session that started this one.
+    """
+
+    provider: str
+    source_session_id: str
+    source_client: str
+    machine: str = ""
+    title: str | None = None
+    project_id: uuid.UUID | None = None
+    directory: str | None = None
+    parent: str | None = None
+    started_at: datetime | None = None
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> uuid.UUID:
+        """The ledger's id of this session."""
+        return session_id_of(self.provider, self.source_session_id)
+
+    @property
+    def parent_id(self) -> uuid.UUID | None:
+        """The ledger's id of the session that started this one."""
+        return session_id_of(self.provider, self.parent) if self.parent else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """One entry to be appended.
+
+    ``fingerprint`` replaces the content hash where a client copies a message with other times or
+    token counts, so that the copy is still known as the same.
+    """
+
+    kind: Kind
+    content: str
+    source_client: str
+    provider: str = ""
+    machine: str = ""
+    session_id: uuid.UUID | None = None
+    project_id: uuid.UUID | None = None
+    source_id: str | None = None
+    role: str | None = None
+    position: int | None = None
+    key: str | None = None
+    payload: Mapping[str, Any] | None = None
+    origin: Mapping[str, Any] | None = None
+    occurred_at: datetime | None = None
+    fingerprint: bytes | None = None
+
+    @property
+    def content_hash(self) -> bytes:
+        """The 32 bytes that tell a repeat from a change."""
+        if self.fingerprint is not None:
+            return self.fingerprint
+        at = self.occurred_at.astimezone(UTC).isoformat() if self.occurred_at else None
+        return content_hash(self.kind, self.role, self.key, self.content, self.payload, at)

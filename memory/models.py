@@ -1,0 +1,270 @@
+"""The tables, defined once; migrations build them and a test proves that both agree.
+
+``entries`` is the ledger. ``projects`` and ``sessions`` are identity rows, inserted once.
+``heads``, ``search``, ``search_progress`` and ``vectors`` are projections that can be rebuilt.
+"""
+
+import uuid
+from datetime import datetime
+from typing import Any, Final
+
+from pgvector.sqlalchemy import HALFVEC
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    DateTime,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+from sqlalchemy.dialects.postgresql.base import ischema_names
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import UserDefinedType
+
+from memory.drafts import Kind
+
+__all__ = [
+    "REVISION",
+    "VECTOR_DIMENSIONS",
+    "Base",
+    "Checkpoint",
+    "Entry",
+    "Epoch",
+    "Head",
+    "Project",
+    "Search",
+    "SearchProgress",
+    "Session",
+    "Vector",
+]
+
+REVISION: Final = "2026_09_27_initial"  # the newest migration, which these tables equal
+VECTOR_DIMENSIONS: Final = 384
+
+_KINDS: Final = ", ".join(f"'{kind}'" for kind in Kind)
+_NOW: Final = text("clock_timestamp()")
+
+
+class XID8(UserDefinedType[int]):
+    """PostgreSQL's 64-bit transaction number, which never wraps."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_options: object) -> str:
+        """Return the type's name in SQL."""
+        return "xid8"
+
+
+ischema_names["xid8"] = XID8  # so that reflection, and with it `alembic check`, knows the type
+
+
+class Base(DeclarativeBase):
+    """The tables of one ledger, that is of one PostgreSQL schema."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy reads this class attribute itself
+        str: Text,
+        bytes: LargeBinary,
+        datetime: DateTime(timezone=True),
+        dict[str, Any]: JSONB,
+        uuid.UUID: Uuid,
+    }
+
+
+class Project(Base):
+    """A named body of work; inserted once."""
+
+    __tablename__ = "projects"
+
+    id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    description: Mapped[str | None]
+    source_client: Mapped[str]
+    recorded_at: Mapped[datetime] = mapped_column(server_default=_NOW)
+
+
+class Session(Base):
+    """A client's session; inserted once, later attributes are entries of kind ``session``."""
+
+    __tablename__ = "sessions"
+    __table_args__ = (
+        UniqueConstraint("provider", "source_session_id"),
+        Index(None, "project_id"),
+        Index(None, "parent_id"),
+    )
+
+    id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
+    provider: Mapped[str]
+    source_session_id: Mapped[str]
+    source_client: Mapped[str]
+    machine: Mapped[str]
+    project_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("projects.id"))
+    parent_id: Mapped[uuid.UUID | None]
+    title: Mapped[str | None]
+    directory: Mapped[str | None]
+    payload: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'::jsonb"))
+    started_at: Mapped[datetime | None]
+    recorded_at: Mapped[datetime] = mapped_column(server_default=_NOW)
+
+
+class Entry(Base):
+    """One entry of the ledger; never changed, never removed."""
+
+    __tablename__ = "entries"
+    __table_args__ = (
+        CheckConstraint(f"kind IN ({_KINDS})", name="kind"),
+        CheckConstraint("octet_length(source_id) <= 512", name="source_id"),
+        CheckConstraint("octet_length(key) <= 1024", name="key"),
+        CheckConstraint("octet_length(content_hash) = 32", name="content_hash"),
+        UniqueConstraint("session_id", "source_id", "version"),
+        UniqueConstraint("supersedes"),
+        Index(
+            "uq_entries_key",
+            "project_id",
+            "kind",
+            "key",
+            "version",
+            unique=True,
+            postgresql_nulls_not_distinct=True,
+            postgresql_where=text("key IS NOT NULL"),
+        ),
+        Index(None, "provider", "source_id"),
+        Index(None, "session_id", "position", "occurred_at", "seq"),
+        Index(None, "epoch", "xid", "seq"),
+        Index(None, "source_client", "epoch", "xid", "seq"),
+        Index(None, "project_id", "kind", "recorded_at"),
+        Index("ix_entries_recorded_at", "recorded_at", postgresql_using="brin"),
+    )
+
+    id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    project_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("projects.id"))
+    session_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("sessions.id"))
+    source_client: Mapped[str]
+    provider: Mapped[str]
+    machine: Mapped[str]
+    source_id: Mapped[str | None]
+    version: Mapped[int] = mapped_column(Integer, server_default=text("1"))
+    role: Mapped[str | None]
+    position: Mapped[int | None] = mapped_column(BigInteger)
+    key: Mapped[str | None]
+    content: Mapped[str]
+    payload: Mapped[dict[str, Any] | None]
+    origin: Mapped[dict[str, Any] | None]
+    content_hash: Mapped[bytes]
+    occurred_at: Mapped[datetime]
+    recorded_at: Mapped[datetime] = mapped_column(server_default=_NOW)
+    supersedes: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("entries.id"))
+    epoch: Mapped[int] = mapped_column(Integer, server_default=text("1"))
+    xid: Mapped[int] = mapped_column(XID8, server_default=text("pg_current_xact_id()"))
+    seq: Mapped[int] = mapped_column(BigInteger, server_default=text("nextval('entries_seq')"))
+
+
+class Epoch(Base):
+    """One server that this ledger has lived on; a restore into another one begins an epoch."""
+
+    __tablename__ = "epochs"
+
+    epoch: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    system_identifier: Mapped[int] = mapped_column(BigInteger)
+    recorded_at: Mapped[datetime] = mapped_column(server_default=_NOW)
+
+
+class Head(Base):
+    """Projection: the newest entry of each (project, kind, key)."""
+
+    __tablename__ = "heads"
+    __table_args__ = (
+        Index(
+            "uq_heads_key",
+            "project_id",
+            "kind",
+            "key",
+            unique=True,
+            postgresql_nulls_not_distinct=True,
+        ),
+    )
+
+    entry_id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
+    project_id: Mapped[uuid.UUID | None]
+    kind: Mapped[str]
+    key: Mapped[str]
+    version: Mapped[int] = mapped_column(Integer)
+
+
+class Checkpoint(Base):
+    """How far an importer has read one file or database of a client on one machine."""
+
+    __tablename__ = "checkpoints"
+
+    provider: Mapped[str] = mapped_column(primary_key=True)
+    machine: Mapped[str] = mapped_column(primary_key=True)
+    path: Mapped[str] = mapped_column(primary_key=True)
+    state: Mapped[dict[str, Any]]
+    recorded_at: Mapped[datetime] = mapped_column(server_default=_NOW)
+
+
+class Search(Base):
+    """Projection: the searchable words of an entry."""
+
+    __tablename__ = "search"
+    __table_args__ = (
+        Index(
+            "ix_search_words",
+            "words",
+            postgresql_using="gin",
+            postgresql_with={"fastupdate": "off"},
+        ),
+    )
+
+    entry_id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
+    words: Mapped[Any] = mapped_column(TSVECTOR, nullable=False)
+    length: Mapped[int] = mapped_column(Integer)
+
+
+class SearchProgress(Base):
+    """Projection: the place in the feed up to which entries are in ``search``, and their totals."""
+
+    __tablename__ = "search_progress"
+    __table_args__ = (CheckConstraint("one", name="one"),)
+
+    one: Mapped[bool] = mapped_column(primary_key=True, server_default=text("true"))
+    epoch: Mapped[int] = mapped_column(Integer)
+    xid: Mapped[int] = mapped_column(XID8)
+    seq: Mapped[int] = mapped_column(BigInteger)
+    entries: Mapped[int] = mapped_column(BigInteger)
+    total_length: Mapped[int] = mapped_column(BigInteger)
+    rules: Mapped[int] = mapped_column(Integer)
+
+
+class Vector(Base):
+    """Projection: the meaning of an entry, one vector a model."""
+
+    __tablename__ = "vectors"
+    __table_args__ = (
+        Index(
+            "ix_vectors_embedding",
+            "embedding",
+            postgresql_using="hnsw",
+            postgresql_ops={"embedding": "halfvec_cosine_ops"},
+        ),
+    )
+
+    entry_id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
+    model: Mapped[str] = mapped_column(primary_key=True)
+    embedding: Mapped[Any] = mapped_column(HALFVEC(VECTOR_DIMENSIONS), nullable=False)
