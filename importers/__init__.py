@@ -1,0 +1,1 @@
+"""Importers: what the clients store on disk becomes entries of the ledger."""

@@ -1,0 +1,89 @@
+"""The contract between a client's module and the runner.
+
+A client's module finds its stores, lists the sources in each, and reads one source from a
+checkpoint on. It touches neither the database nor the clock, so its tests need no server.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from memory.drafts import Draft, SessionDraft
+
+__all__ = ["BATCH_BYTES", "BATCH_RECORDS", "Batch", "Importer", "Source", "Store", "Unreadable"]
+
+BATCH_BYTES: Final = 4 * 1024 * 1024  # a batch ends after the record that reaches this
+BATCH_RECORDS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """One place where one client keeps its sessions."""
+
+    provider: str
+    root: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One file or database to be read.
+
+    ``key`` names its checkpoint: the path under which the client first wrote it, so that a file
+    that was compressed or archived keeps its checkpoint.
+    """
+
+    store: Store
+    path: Path
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A record that could not be read: where, and why."""
+
+    path: str
+    offset: int
+    reason: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Batch:
+    """What one bounded read of a source gave.
+
+    Every record is counted once: ``records`` = ``imported`` + all of ``skipped`` + ``unreadable``,
+    where ``imported`` are the records that gave at least one draft or session. ``state`` is the
+    JSON-safe checkpoint after the last record read. ``events`` say what happened to the source
+    itself (truncated, replaced ...). ``finished`` is false when more can be read at once.
+    """
+
+    records: int = 0
+    imported: int = 0
+    sessions: list[SessionDraft] = field(default_factory=list)
+    drafts: list[Draft] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    unreadable: list[Unreadable] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+    state: dict[str, Any] = field(default_factory=dict)
+    finished: bool = True
+
+
+class Importer(Protocol):
+    """One client; the whole of what a new client has to provide."""
+
+    @property
+    def provider(self) -> str:
+        """The short name of the client, also the provider of its sessions."""
+
+    def stores(self, environment: Mapping[str, str], home: Path) -> list[Store]:
+        """Return the stores that exist: where the environment says, else the client's default."""
+
+    def sources(self, store: Store) -> Iterable[Source]:
+        """Return what there is to read, parents and originals before children and copies."""
+
+    def read(self, source: Source, state: Mapping[str, Any] | None) -> Batch:
+        """Read one batch after the checkpoint; from the beginning when there is none.
+
+        Raises OSError when the source as a whole cannot be read.
+        """
