@@ -1,0 +1,158 @@
+"""Text as PostgreSQL can store it, and as a terminal or a model can safely read it."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from memory.errors import InvalidInput
+
+__all__ = ["MAX_DEPTH", "clean", "clean_json", "displayable", "rebuild"]
+
+MAX_DEPTH: Final = 200
+"""Levels of nesting a JSON value may have; more would exhaust the interpreter's stack."""
+
+NUL_SYMBOL: Final = "\N{SYMBOL FOR NULL}"
+REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+
+# A high and a low half side by side are one character that somebody decoded in two steps.
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+# ECMA-48: CSI … final byte; OSC, DCS, SOS, PM, APC … terminator; the other two-byte sequences.
+# A string sequence without its terminator ends at the line, so that no text is swallowed.
+_ANSI: Final = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]?"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\r\n]*+(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*+[0-~]?"
+)
+_LINE_END: Final = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+
+# What takes no room on the screen or changes the order of what does.
+_INVISIBLE: Final = re.compile(
+    "["
+    "\x00-\x08\x0e-\x1f\x7f-\x9f"  # control characters; line ends and tab are dealt with apart
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, joiners, fillers
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f"  # zero width, bidi overrides and isolates
+    "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"  # fillers, variation selectors, BOM
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # shorthand and musical format controls
+    "\U000e0000-\U000e0fff"  # tags and further variation selectors: hidden text
+    "]"
+    # Two selectors choose between text and emoji; a second in a row can only carry data.
+    "|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
+)
+
+
+def clean(text: str) -> tuple[str, int]:
+    """Replace what PostgreSQL refuses, and say how many characters that were.
+
+    NUL becomes U+2400, a lone surrogate U+FFFD; a pair of surrogates becomes the character it
+    stands for. All other text comes back unchanged.
+    """
+    count = text.count("\x00")
+    if count:
+        text = text.replace("\x00", NUL_SYMBOL)
+    if text.isascii() or not _SURROGATE.search(text):
+        return text, count
+    text, pairs = _PAIR.subn(_join, text)
+    text, lone = _SURROGATE.subn(REPLACEMENT, text)
+    return text, count + pairs + lone
+
+
+def clean_json(value: Any) -> tuple[Any, int]:
+    """Clean every string and key of a JSON value, and say how many replacements that took.
+
+    NaN and the infinities, which JSON has not, become the strings "NaN", "Infinity" and
+    "-Infinity". Raises InvalidInput for what is no JSON, or nested deeper than MAX_DEPTH.
+    """
+    count = 0
+
+    def replace(text: str, _name: str) -> str:
+        nonlocal count
+        text, found = clean(text)
+        count += found
+        return text
+
+    def spell(number: float) -> float | str:
+        nonlocal count
+        if math.isfinite(number):
+            return number
+        count += 1
+        return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+
+    return rebuild(value, replace, number=spell), count
+
+
+def displayable(text: str) -> str:
+    """Return what a reader would see: no escape sequences, no hidden or reordering characters.
+
+    Line feeds and tabs stay, other line ends become line feeds, NUL and lone surrogates become
+    visible. Idempotent.
+    """
+    text, _ = clean(text)
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        # No control or format character at all; only fillers, which count as printable, can be.
+        return text if text.isascii() else _INVISIBLE.sub("", text)
+    # Removing one sequence can bring the halves of another together.
+    while (shorter := _INVISIBLE.sub("", _LINE_END.sub("\n", _ANSI.sub("", text)))) != text:
+        text = shorter
+    return text
+
+
+def rebuild(
+    value: Any,
+    text: Callable[[str, str], str],
+    *,
+    number: Callable[[float], float | str] | None = None,
+) -> Any:
+    """Build a JSON value anew with every string and key passed through ``text(string, name)``.
+
+    ``name`` is the key the string stands under, through lists too; it is empty for keys and at
+    the top. Floats pass through ``number``. Keys that become equal stay apart: the later one gets
+    " (2)", " (3)" … Tuples become lists. Raises InvalidInput for what is no JSON, or is nested
+    deeper than MAX_DEPTH.
+    """
+
+    return _Rebuild(text, number).value(value, "", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rebuild:
+    text: Callable[[str, str], str]
+    number: Callable[[float], float | str] | None
+
+    def value(self, node: Any, name: str, depth: int) -> Any:
+        if isinstance(node, str):
+            return self.text(node, name)
+        if isinstance(node, float):
+            return self.number(node) if self.number else node
+        if node is None or isinstance(node, bool | int):
+            return node
+        if depth == MAX_DEPTH:
+            raise InvalidInput(
+                f"This JSON is nested deeper than {MAX_DEPTH} levels; flatten it.",
+                code="too_large",
+            )
+        if isinstance(node, list | tuple):
+            return [self.value(item, name, depth + 1) for item in node]
+        if isinstance(node, dict):
+            return self.members(node, depth + 1)
+        raise InvalidInput(f"{type(node).__name__} is no JSON type; send it as a string.")
+
+    def members(self, node: dict[Any, Any], depth: int) -> dict[str, Any]:
+        built: dict[str, Any] = {}
+        for key, item in node.items():
+            if not isinstance(key, str):
+                raise InvalidInput(f"A JSON key is a string, not {type(key).__name__}.")
+            name = free = self.text(key, "")
+            twin = 2
+            while free in built:
+                free = f"{name} ({twin})"
+                twin += 1
+            built[free] = self.value(item, key, depth)
+        return built
+
+
+def _join(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
