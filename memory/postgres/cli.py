@@ -1,0 +1,107 @@
+"""The command line of the embedded server: start, stop, status, restart, bootstrap."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from memory import log, postgres
+from memory.errors import LedgerError
+from memory.postgres.server import Server
+from memory.settings import Settings
+
+__all__ = ["main"]
+
+_FAILED: Final = 1
+_NOT_RUNNING: Final = 3  # as systemctl and pg_ctl say it
+_DESCRIPTION: Final = """\
+The embedded PostgreSQL.
+
+  start      start it, setting it up at the first time; ends when it accepts connections
+  stop       stop it; open connections are closed, nothing is lost
+  restart    stop, then start
+  status     say whether it accepts connections (exit status 3: it does not)
+  bootstrap  set everything up, and leave the server as it was: running or not
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says and return the exit status: 0 done, 1 failed, 3 not running."""
+    options = _parser().parse_args(arguments)
+    try:
+        settings = Settings.from_environment()
+        log.configure(settings.log_level)
+        return _do(options.command, settings, timeout=options.timeout, as_json=options.json)
+    except LedgerError as error:
+        _report_failure(error, as_json=options.json)
+        return _FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m memory.postgres",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=["start", "stop", "status", "restart", "bootstrap"])
+    parser.add_argument("--json", action="store_true", help="answer with one JSON object")
+    parser.add_argument(
+        "--timeout", type=float, default=60.0, metavar="SECONDS", help="how long to wait (60)"
+    )
+    return parser
+
+
+def _do(command: str, settings: Settings, *, timeout: float, as_json: bool) -> int:
+    if command == "status":
+        server = postgres.state(settings)
+        _report(server, "accepts connections", as_json=as_json)
+        return 0 if server else _NOT_RUNNING
+    if command == "stop":
+        stopped = postgres.stop(settings, timeout=timeout)
+        _report(None, "stopped" if stopped else "was not running", as_json=as_json)
+        return 0
+    was_running = postgres.state(settings) is not None
+    if command == "restart":
+        postgres.stop(settings, timeout=timeout)
+    server = postgres.ensure(settings, timeout=timeout)
+    if command == "bootstrap" and not was_running:
+        postgres.stop(settings, timeout=timeout)
+        _report(None, "is set up; start it with scripts/start-pg.sh start", as_json=as_json)
+        return 0
+    _report(server, "accepts connections", as_json=as_json)
+    return 0
+
+
+def _report(server: Server | None, said: str, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(_facts(server)))  # noqa: T201 - the answer
+    elif server is not None:
+        print(f"PostgreSQL {said} on {server.host}:{server.port} (process {server.pid}).")  # noqa: T201 - the answer
+    else:
+        said = "is not running" if said == "accepts connections" else said
+        print(f"PostgreSQL {said}.")  # noqa: T201 - the answer
+
+
+def _facts(server: Server | None) -> dict[str, object]:
+    if server is None:
+        return {"running": False}
+    return {
+        "running": True,
+        "host": server.host,
+        "port": server.port,
+        "pid": server.pid,
+        "home": str(server.home),
+        "socket_dir": str(server.socket_dir) if server.socket_dir else None,
+    }
+
+
+def _report_failure(error: LedgerError, *, as_json: bool) -> None:
+    if as_json:
+        facts = {"running": False, "code": error.code, "error": str(error)}
+        print(json.dumps({**facts, "details": dict(error.details)}))  # noqa: T201 - the answer
+        return
+    print(f"{error.code}: {error}", file=sys.stderr)  # noqa: T201 - for people
+    lines = error.details.get("log")
+    for line in lines if isinstance(lines, list) else []:
+        print(f"  {line}", file=sys.stderr)  # noqa: T201 - for people

@@ -1,0 +1,44 @@
+"""The TCP port: the wanted one, the remembered one, or a free one."""
+
+import socket
+from collections.abc import Iterator
+from typing import Final
+
+from memory.postgres.home import Home
+from memory.postgres.server import HOST
+
+__all__ = ["candidates"]
+
+_FREE_PORTS_TRIED: Final = 8
+
+
+def candidates(home: Home, wanted: int) -> Iterator[int]:
+    """Yield ports that are free now, the best first.
+
+    The last one comes first, so that addresses people have written down stay right; but not when
+    another port was wanted then, because the wish has changed since.
+    """
+    remembered = home.remembered_ports()
+    first = [remembered[0]] if remembered and remembered[1] == wanted else []
+    yield from (port for port in dict.fromkeys((*first, wanted)) if _is_free(port))
+    for _ in range(_FREE_PORTS_TRIED):
+        yield _free_port()
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # As PostgreSQL does: connections of the last server that linger are no obstacle.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
