@@ -81,7 +81,7 @@ class Base(DeclarativeBase):
         str: Text,
         bytes: LargeBinary,
         datetime: DateTime(timezone=True),
-        dict[str, Any]: JSONB,
+        dict[str, Any]: JSONB(none_as_null=True),
         uuid.UUID: Uuid,
     }
 

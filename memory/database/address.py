@@ -117,6 +117,7 @@ def application_address(settings: Settings) -> Address:
     """Return the address that the application connects to; starts the embedded server if it is ours."""
     if settings.database_url:
         return parse(settings.database_url)
+    postgres.ensure(settings)
     return parse(postgres.application_url(settings))
 
 
@@ -129,6 +130,7 @@ def owner_address(settings: Settings) -> Address:
     if settings.owner_url:
         return parse(settings.owner_url, variable="MEMORY_OWNER_URL")
     if not settings.database_url:
+        postgres.ensure(settings)
         return parse(postgres.owner_url(settings))
     given = parse(settings.database_url)
     if postgres.is_embedded(settings, settings.database_url) and given.url.database:

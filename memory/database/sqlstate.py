@@ -20,7 +20,8 @@ from memory.errors import (
 
 __all__ = ["is_transient", "sqlstate_of", "translated"]
 
-_TRANSIENT: Final = frozenset({"40001", "40P01"})
+# 23505 among them: whoever lost a race for a unique key finds the winner's row on the next try.
+_TRANSIENT: Final = frozenset({"40001", "40P01", "23505"})
 
 # SQLSTATE, or its class of two characters, to (error, code, message); empty = the error's own.
 _SCHEMA: Final = (SchemaMismatch, "", "")

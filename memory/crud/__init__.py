@@ -1,0 +1,62 @@
+"""What may be done with the ledger: append and read.
+
+Every function takes the database session first and options by keyword, and never commits:
+`memory.database.Database.transact` does.
+"""
+
+from memory.crud.append import Appended, append
+from memory.crud.checkpoints import get_checkpoints, set_checkpoint
+from memory.crud.context import Context, project_context, project_history
+from memory.crud.entries import Total, find_entry, get_entry, superseded_by, totals
+from memory.crud.page import MAX_PAGE, Page
+from memory.crud.prepare import MAX_KEY_BYTES, MAX_SOURCE_ID_BYTES
+from memory.crud.projects import (
+    ProjectSummary,
+    create_project,
+    get_project,
+    list_projects,
+    project_of_directory,
+)
+from memory.crud.records import get_head, record
+from memory.crud.sessions import (
+    SessionSummary,
+    SessionView,
+    get_session,
+    list_sessions,
+    read_session,
+    start_session,
+    start_sessions,
+)
+
+__all__ = [
+    "MAX_KEY_BYTES",
+    "MAX_PAGE",
+    "MAX_SOURCE_ID_BYTES",
+    "Appended",
+    "Context",
+    "Page",
+    "ProjectSummary",
+    "SessionSummary",
+    "SessionView",
+    "Total",
+    "append",
+    "create_project",
+    "find_entry",
+    "get_checkpoints",
+    "get_entry",
+    "get_head",
+    "get_project",
+    "get_session",
+    "list_projects",
+    "list_sessions",
+    "project_context",
+    "project_history",
+    "project_of_directory",
+    "read_session",
+    "record",
+    "set_checkpoint",
+    "start_session",
+    "start_sessions",
+    "superseded_by",
+    "totals",
+]

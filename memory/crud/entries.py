@@ -1,0 +1,81 @@
+"""Single entries, and how many there are."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from memory.errors import NotFound
+from memory.models import Entry, Session
+
+__all__ = ["Total", "find_entry", "get_entry", "superseded_by", "totals"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """What one client has in the ledger; times are of the client's own clock."""
+
+    source_client: str
+    sessions: int
+    entries: int
+    first_at: datetime | None
+    last_at: datetime | None
+
+
+async def get_entry(session: AsyncSession, entry_id: uuid.UUID) -> Entry:
+    """Return an entry. Raises NotFound."""
+    entry = await session.get(Entry, entry_id)
+    if entry is None:
+        raise NotFound(f"No entry has the id {entry_id}; search_history finds entries.")
+    return entry
+
+
+async def find_entry(
+    session: AsyncSession, *, session_id: uuid.UUID, source_id: str
+) -> Entry | None:
+    """Return the newest version of a client's message in a session, or None."""
+    return await session.scalar(
+        select(Entry)
+        .where(Entry.session_id == session_id, Entry.source_id == source_id)
+        .order_by(Entry.version.desc())
+        .limit(1)
+    )
+
+
+async def superseded_by(session: AsyncSession, entry_id: uuid.UUID) -> uuid.UUID | None:
+    """Return the entry that replaced this one, or None."""
+    return await session.scalar(select(Entry.id).where(Entry.supersedes == entry_id))
+
+
+async def totals(session: AsyncSession) -> list[Total]:
+    """Return what each client has in the ledger, by name."""
+    sessions = dict(
+        (
+            await session.execute(
+                select(Session.source_client, func.count()).group_by(Session.source_client)
+            )
+        )
+        .tuples()
+        .all()
+    )
+    rows = await session.execute(
+        select(
+            Entry.source_client,
+            func.count(),
+            func.min(Entry.occurred_at),
+            func.max(Entry.occurred_at),
+        ).group_by(Entry.source_client)
+    )
+    entries = {client: (count, first, last) for client, count, first, last in rows}
+    return [
+        Total(
+            source_client=client,
+            sessions=sessions.get(client, 0),
+            entries=entries.get(client, (0, None, None))[0],
+            first_at=entries.get(client, (0, None, None))[1],
+            last_at=entries.get(client, (0, None, None))[2],
+        )
+        for client in sorted({*sessions, *entries})
+    ]

@@ -1,0 +1,155 @@
+"""What the ledger already has of a batch, and how its new entries continue that."""
+
+import uuid
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import select, tuple_
+from sqlalchemy.ext.asyncio import AsyncSession
+from uuid_utils.compat import uuid7
+
+from memory.crud.prepare import Prepared
+from memory.models import Entry, Head
+
+__all__ = ["Known", "KnownEntries"]
+
+Identity = tuple[str, str]  # session or provider, and the source id
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An entry that is in the ledger, or will be by the end of this batch."""
+
+    id: uuid.UUID
+    session_id: uuid.UUID | None
+    version: int
+    content_hash: bytes
+    source_client: str
+
+
+@dataclass(slots=True)
+class KnownEntries:
+    """Every version of the batch's identities, oldest first, and the heads of its keys."""
+
+    imported: bool
+    versions: dict[Identity, list[Known]] = field(default_factory=lambda: defaultdict(list))
+    heads: dict[tuple[str, str, str], Known] = field(default_factory=dict)
+
+    @classmethod
+    async def read(
+        cls, session: AsyncSession, batch: Sequence[Prepared], *, imported: bool
+    ) -> "KnownEntries":
+        """Look up the identities and keys of a batch, one statement each."""
+        known = cls(imported=imported)
+        await known._read_versions(session, batch)
+        await known._read_heads(session, batch)
+        return known
+
+    def find(self, each: Prepared) -> Known | None:
+        """Return the entry that already says what this draft says."""
+        identity = self._identity(each)
+        if identity is not None:
+            for version in self.versions.get(identity, ()):
+                if version.content_hash == each.content_hash:
+                    return version
+        head = self.heads.get(each.head_key) if each.head_key else None
+        if head is not None and head.content_hash == each.content_hash:
+            same_writer = head.source_client == each.draft.source_client
+            return head if self.imported or same_writer else None
+        return None
+
+    def newest(self, each: Prepared) -> Known | None:
+        """Return the version that a new entry for this draft would supersede."""
+        if each.head_key is not None:
+            return self.heads.get(each.head_key)
+        identity = self._identity(each)
+        versions = self.versions.get(identity) if identity is not None else None
+        return versions[-1] if versions else None
+
+    def add(self, each: Prepared) -> dict[str, Any]:
+        """Return the row of a new entry, and know it from now on."""
+        draft, previous = each.draft, self.newest(each)
+        row: dict[str, Any] = {
+            "id": uuid7(),
+            "kind": str(draft.kind),
+            "project_id": draft.project_id,
+            "session_id": draft.session_id,
+            "source_client": draft.source_client,
+            "provider": draft.provider or draft.source_client,
+            "machine": draft.machine,
+            "source_id": draft.source_id,
+            "version": previous.version + 1 if previous else 1,
+            "role": draft.role,
+            "position": draft.position,
+            "key": draft.key,
+            "content": draft.content,
+            "payload": draft.payload,
+            "origin": draft.origin,
+            "content_hash": each.content_hash,
+            "occurred_at": each.occurred_at,
+            "supersedes": previous.id if previous else None,
+        }
+        known = Known(
+            row["id"], draft.session_id, row["version"], each.content_hash, draft.source_client
+        )
+        identity = self._identity(each)
+        if identity is not None:
+            self.versions[identity].append(known)
+        if each.head_key is not None:
+            self.heads[each.head_key] = known
+        return row
+
+    def _identity(self, each: Prepared) -> Identity | None:
+        draft = each.draft
+        if draft.source_id is None:
+            return None
+        scope = draft.provider if self.imported else str(draft.session_id)
+        return scope, draft.source_id
+
+    async def _read_versions(self, session: AsyncSession, batch: Sequence[Prepared]) -> None:
+        wanted = [each for each in batch if each.draft.source_id is not None]
+        if not wanted:
+            return
+        column = Entry.provider if self.imported else Entry.session_id
+        scopes = {
+            each.draft.provider if self.imported else each.draft.session_id for each in wanted
+        }
+        rows = await session.execute(
+            select(
+                Entry.id,
+                Entry.session_id,
+                Entry.version,
+                Entry.content_hash,
+                Entry.source_client,
+                Entry.provider,
+                Entry.source_id,
+            )
+            .where(column.in_(scopes), Entry.source_id.in_({w.draft.source_id for w in wanted}))
+            .order_by(Entry.version)
+        )
+        for row in rows:
+            scope = row.provider if self.imported else str(row.session_id)
+            self.versions[scope, row.source_id].append(Known(*row[:5]))
+
+    async def _read_heads(self, session: AsyncSession, batch: Sequence[Prepared]) -> None:
+        keys = {each.head_key for each in batch if each.head_key is not None}
+        if not keys:
+            return
+        rows = await session.execute(
+            select(
+                Entry.id,
+                Entry.session_id,
+                Entry.version,
+                Entry.content_hash,
+                Entry.source_client,
+                Head.project_id,
+                Head.kind,
+                Head.key,
+            )
+            .join(Entry, Entry.id == Head.entry_id)
+            .where(tuple_(Head.kind, Head.key).in_({key[1:] for key in keys}))
+        )
+        for row in rows:
+            self.heads[str(row.project_id), row.kind, row.key] = Known(*row[:5])

