@@ -17,6 +17,10 @@ __all__ = ["Account", "for_home"]
 _LOG: Final = log.get(__name__)
 _NOBODY: Final = "nobody"
 _CREATE_TIMEOUT: Final = 30.0
+_CREATORS: Final = (
+    "useradd --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin",
+    "adduser -S -D -H -h /nonexistent -s /sbin/nologin",  # BusyBox
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +36,20 @@ class Account:
 def for_home(path: Path) -> Account:
     """Return the account for the server of this folder.
 
-    PostgreSQL refuses to run as root, so root uses the account that owns the folder already, else
-    the service account, which is created when it is missing. Raises ServerFailure without one.
+    PostgreSQL refuses to run as root, so root uses the account that owns the folder, or the one it
+    is to be made in, else the service account, which is created when it is missing. Raises ServerFailure without one.
     """
     uid = os.geteuid()
     if uid != 0:
         return Account(name=str(uid), uid=uid, gid=os.getegid(), drop=False)
-    owner = _owner(path)
-    if owner is not None:
-        return owner
-    return _named(SERVICE_ACCOUNT) or _create() or _nobody()
+    owner = _owner(path) or _owner(path.parent)
+    return owner or _named(SERVICE_ACCOUNT) or _create() or _nobody()
 
 
 def _owner(path: Path) -> Account | None:
     try:
         uid = path.stat().st_uid
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     if uid == 0:
         return None
@@ -74,11 +76,8 @@ def _named(name: str) -> Account | None:
 
 def _create() -> Account | None:
     """Create the service account with what the system has for that; None when that fails."""
-    for command in (
-        ("useradd", "--system", "--no-create-home", "--home-dir", "/nonexistent")
-        + ("--shell", "/usr/sbin/nologin", "--comment", "Shared Memory", SERVICE_ACCOUNT),
-        ("adduser", "-S", "-D", "-H", "-h", "/nonexistent", "-s", "/sbin/nologin", SERVICE_ACCOUNT),
-    ):
+    for line in _CREATORS:
+        command = (*line.split(), SERVICE_ACCOUNT)
         program = shutil.which(command[0], path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
         if program is None:
             continue

@@ -4,7 +4,6 @@ Tool runners delete a virtual environment while the server runs; a server that h
 can load neither vector nor a dictionary. So the files are copied into the home folder first.
 """
 
-import contextlib
 import os
 import re
 import secrets
@@ -84,10 +83,10 @@ def _package_folder() -> Path:
 
 
 def _inspect(folder: Path) -> Binaries:
-    missing = [name for name in _PROGRAMS if not os.access(folder / name, os.X_OK)]
-    if missing:
+    if not _is_whole(folder):
         raise ServerFailure(
-            f"{folder} holds no {' and no '.join(missing)}. {_INSTEAD}", code="no_binaries"
+            f"{folder} holds no {' and no '.join(_PROGRAMS)} that this account may run. {_INSTEAD}",
+            code="no_binaries",
         )
     try:
         said = subprocess.run(  # noqa: S603 - the program the user or the package names
@@ -102,7 +101,7 @@ def _inspect(folder: Path) -> Binaries:
         raise ServerFailure(
             f"{folder / 'postgres'} does not run on this system. {_INSTEAD}",
             code="no_binaries",
-            details={"reason": str(error), "log": _stderr_of(error)},
+            details={"reason": f"{error}: {getattr(error, 'stderr', '')}"},
         ) from error
     version = _numbers(said.rpartition(")")[2])
     if not version or version[0] < _OLDEST_MAJOR:
@@ -110,6 +109,10 @@ def _inspect(folder: Path) -> Binaries:
             f"{folder} holds PostgreSQL {_dotted(version)}. {_INSTEAD}", code="no_binaries"
         )
     return Binaries(version=version, vector=_vector_version(folder), bin=folder)
+
+
+def _is_whole(folder: Path) -> bool:
+    return all(os.access(folder / name, os.X_OK) for name in _PROGRAMS)
 
 
 def _vector_version(folder: Path) -> tuple[int, ...]:
@@ -130,11 +133,9 @@ def _staged(home: Home) -> list[Binaries]:
     found: list[Binaries] = []
     for mark in home.staged.glob(f"*/{_COMPLETE}"):
         version, vector, folder = mark.read_text("utf-8").splitlines()
-        found.append(
-            Binaries(
-                version=_numbers(version), vector=_numbers(vector), bin=mark.parent / Path(folder)
-            )
-        )
+        one = Binaries(version=_numbers(version), vector=_numbers(vector), bin=mark.parent / folder)
+        if _is_whole(one.bin):
+            found.append(one)
     return found
 
 
@@ -147,9 +148,11 @@ def _stage(offered: Binaries, home: Home, account: Account) -> Binaries:
     inside = Path(package, installation.name, "bin")
     staged = Binaries(version=offered.version, vector=offered.vector, bin=target / inside)
     private.make_folder(home.staged, account)
-    _remove_leftovers(home)
-    if (target / _COMPLETE).exists():
+    for leftover in home.staged.glob("*.tmp"):  # of a killed process: the caller holds the lock
+        shutil.rmtree(leftover, ignore_errors=True)
+    if (target / _COMPLETE).exists() and _is_whole(staged.bin):
         return staged
+    shutil.rmtree(target, ignore_errors=True)  # somebody cleaned up in it
     draft = home.staged / f"{name}.{secrets.token_hex(4)}.tmp"
     try:
         shutil.copytree(
@@ -158,29 +161,14 @@ def _stage(offered: Binaries, home: Home, account: Account) -> Binaries:
         libraries = installation.parent.with_name(f"{package}.libs")
         if libraries.is_dir():  # the programs look for it beside the package, by relative path
             shutil.copytree(libraries, draft / libraries.name, symlinks=True)
-        _hand_over(draft, account)
         lines = (_dotted(offered.version), _dotted(offered.vector), inside.as_posix())
         private.write(draft / _COMPLETE, "\n".join(lines), account)
+        private.give(draft, account)
         draft.rename(target)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return staged
-
-
-def _remove_leftovers(home: Home) -> None:
-    """Remove copies that a killed process left half made; the caller holds the lock."""
-    for draft in home.staged.glob("*.tmp"):
-        shutil.rmtree(draft, ignore_errors=True)
-
-
-def _hand_over(tree: Path, account: Account) -> None:
-    if not account.drop:
-        return
-    for folder, _, files in os.walk(tree):
-        os.chown(folder, account.uid, account.gid)
-        for file in files:
-            os.chown(Path(folder, file), account.uid, account.gid, follow_symlinks=False)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -190,10 +178,3 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _dotted(version: tuple[int, ...]) -> str:
     return ".".join(map(str, version)) or "unknown"
-
-
-def _stderr_of(error: Exception) -> list[str]:
-    text = getattr(error, "stderr", None) or ""
-    with contextlib.suppress(AttributeError):
-        return str(text).splitlines()[-20:]
-    return []

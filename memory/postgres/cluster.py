@@ -4,7 +4,7 @@ import secrets
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +14,9 @@ from memory.postgres.account import Account
 from memory.postgres.binaries import Binaries
 from memory.postgres.failure import diagnose
 from memory.postgres.home import APPLICATION, OWNER, Home
+from memory.postgres.scram import verifier
 
-__all__ = ["create", "major_version"]
+__all__ = ["create", "major_version", "make_password", "set_owner_password"]
 
 _PASSWORD_BYTES: Final = 24
 # Case and order rules come from PostgreSQL itself, so no index breaks when the system's C library
@@ -69,7 +70,7 @@ def create(
             code="server_failed",
         )
     for role in (OWNER, APPLICATION):
-        ensure_password(home, account, role)
+        make_password(home, account, role)
     draft = home.path / f"data.init-{secrets.token_hex(4)}"
     try:
         _initdb(draft, home, account, binaries, deadline=deadline, sync=sync)
@@ -82,10 +83,38 @@ def create(
         raise
 
 
-def ensure_password(home: Home, account: Account, role: str) -> None:
-    """Make a role's password if it has none yet."""
-    if not home.password_file(role).exists():
-        private.write(home.password_file(role), secrets.token_urlsafe(_PASSWORD_BYTES), account)
+def make_password(home: Home, account: Account, role: str) -> bool:
+    """Make a role's password; False when it has one."""
+    if home.password_file(role).exists():
+        return False
+    private.write(home.password_file(role), secrets.token_urlsafe(_PASSWORD_BYTES), account)
+    return True
+
+
+def set_owner_password(
+    home: Home,
+    account: Account,
+    binaries: Binaries,
+    *,
+    environment: Mapping[str, str],
+    deadline: float,
+) -> None:
+    """Give the owner the password in its file, without knowing the old one.
+
+    PostgreSQL's single-user mode asks for none. No server may run meanwhile, and the caller holds
+    the lock. Raises ServerFailure with what PostgreSQL said.
+    """
+    code, said = _run(
+        [binaries.bin / "postgres", "--single", "-D", home.data, "postgres"],
+        home,
+        account,
+        text=f"ALTER ROLE {OWNER} PASSWORD '{verifier(home.password(OWNER))}'\n",
+        environment=environment,
+        deadline=deadline,
+    )
+    if code != 0 or "ERROR:" in said:
+        home.password_file(OWNER).unlink()  # so that the next start tries again
+        raise diagnose(said, home)
 
 
 def _initdb(
@@ -99,23 +128,38 @@ def _initdb(
 ) -> None:
     said = ""
     for arguments in _initdb_arguments(draft, home, major=binaries.version[0], sync=sync):
-        try:
-            code, said = command.run(
-                [binaries.bin / "initdb", *arguments],
-                home,
-                account,
-                timeout=max(1.0, deadline - time.monotonic()),
-            )
-        except subprocess.TimeoutExpired as error:
-            raise ServerFailure(
-                "PostgreSQL's initdb did not end in time; the machine may be busy. Try again.",
-                code="still_starting",
-            ) from error
+        code, said = _run([binaries.bin / "initdb", *arguments], home, account, deadline=deadline)
         if code == 0:
             return
         if "invalid locale name" not in said:
             break
     raise diagnose(said, home)
+
+
+def _run(
+    arguments: Sequence[str | Path],
+    home: Home,
+    account: Account,
+    *,
+    deadline: float,
+    text: str = "",
+    environment: Mapping[str, str] | None = None,
+) -> tuple[int, str]:
+    try:
+        return command.run(
+            arguments,
+            home,
+            account,
+            timeout=max(1.0, deadline - time.monotonic()),
+            text=text,
+            environment=environment,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ServerFailure(
+            f"PostgreSQL's {Path(arguments[0]).name} did not end in time; the machine may be busy. "
+            "Nothing is lost: try again.",
+            code="still_starting",
+        ) from error
 
 
 def _initdb_arguments(draft: Path, home: Home, *, major: int, sync: bool) -> Iterator[list[str]]:

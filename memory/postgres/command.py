@@ -18,7 +18,8 @@ _PRIVATE_UMASK: Final = 0o077
 _SHELL: Final = "/bin/sh"
 _SHELL_TIMEOUT: Final = 30.0
 # The shell ends at once, so the server is nobody's child and leaves no zombie in this process.
-_DETACH: Final = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 & echo $!'
+# Its output goes to the log alone: a pipe that it kept open would hold up whoever reads it.
+_DETACH: Final = '"$@" >&2 & echo $!'
 
 
 class _Identity(TypedDict, total=False):
@@ -28,31 +29,34 @@ class _Identity(TypedDict, total=False):
 
 
 def run(
-    arguments: Sequence[str | Path], home: Home, account: Account, *, timeout: float
+    arguments: Sequence[str | Path],
+    home: Home,
+    account: Account,
+    *,
+    timeout: float,
+    text: str = "",
+    environment: Mapping[str, str] | None = None,
 ) -> tuple[int, str]:
-    """Run a program to its end and return its exit status and its output.
+    """Run a program that leaves nothing running; return its exit status and its output.
 
-    The output goes through a file: whatever inherits a pipe and lives on keeps its reader waiting.
-    Raises subprocess.TimeoutExpired after ``timeout`` seconds.
+    ``text`` is its standard input. Raises subprocess.TimeoutExpired after ``timeout`` seconds.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-    with os.fdopen(os.open(home.command_log, flags, 0o600), "r+b") as output:
-        if account.drop:
-            os.fchown(output.fileno(), account.uid, account.gid)
-        done = subprocess.run(  # noqa: S603 - our own command lines, no shell
-            [os.fspath(argument) for argument in arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd=home.path,
-            env=_environment(),
-            umask=_PRIVATE_UMASK,
-            timeout=timeout,
-            check=False,
-            **_identity(account),
-        )
-        output.seek(0)
-        return done.returncode, output.read().decode("utf-8", "replace")
+    done = subprocess.run(  # noqa: S603 - our own command lines, no shell
+        [os.fspath(argument) for argument in arguments],
+        input=text,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        cwd=home.path,
+        env={**_environment(), **(environment or {})},
+        umask=_PRIVATE_UMASK,
+        timeout=timeout,
+        check=False,
+        **_identity(account),
+    )
+    return done.returncode, done.stdout
 
 
 def detach(
@@ -67,19 +71,23 @@ def detach(
     Returns its process id. It is adopted by the system, so it survives this process, its process
     group and its terminal.
     """
-    done = subprocess.run(  # noqa: S603 - our own command lines; the script takes them as "$@"
-        [_SHELL, "-c", _DETACH, _SHELL, home.server_log, *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=home.path,
-        env={**_environment(), **environment},
-        umask=_PRIVATE_UMASK,
-        start_new_session=True,
-        timeout=_SHELL_TIMEOUT,
-        check=True,
-        **_identity(account),
-    )
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(home.server_log, flags, 0o600), "ab") as output:
+        if account.drop:
+            os.fchown(output.fileno(), account.uid, account.gid)
+        done = subprocess.run(  # noqa: S603 - our own command lines; the script takes them as "$@"
+            [_SHELL, "-c", _DETACH, _SHELL, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            cwd=home.path,
+            env={**_environment(), **environment},
+            umask=_PRIVATE_UMASK,
+            start_new_session=True,
+            timeout=_SHELL_TIMEOUT,
+            check=True,
+            **_identity(account),
+        )
     return int(done.stdout)
 
 

@@ -60,11 +60,6 @@ class Home:
         return self.path / "server.log"
 
     @property
-    def command_log(self) -> Path:
-        """What initdb and the like said last."""
-        return self.path / "command.log"
-
-    @property
     def staged(self) -> Path:
         """The copies of the binaries, one folder a version."""
         return self.path / "binaries"
@@ -75,11 +70,11 @@ class Home:
 
     def is_complete(self) -> bool:
         """Say whether cluster, roles, databases and passwords are all there."""
-        files = (self.mark, self.password_file(OWNER), self.password_file(APPLICATION))
-        try:
-            return all(file.exists() for file in files)
-        except PermissionError as error:
-            raise self.refused(error) from error
+        return self._have(self.mark, self.password_file(OWNER), self.password_file(APPLICATION))
+
+    def was_used(self) -> bool:
+        """Say whether a server was ever started here."""
+        return self._have(self.lock)
 
     def password(self, role: str) -> str:
         """Read a role's password.
@@ -104,7 +99,7 @@ class Home:
             numbers = [int(line) for line in self.port_file.read_text("ascii").split()]
         except PermissionError as error:
             raise self.refused(error) from error
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
         return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
@@ -117,3 +112,14 @@ class Home:
             code="not_writable",
             details={"path": str(error.filename or self.path)},
         )
+
+    def _have(self, *files: Path) -> bool:
+        """Say whether all these files exist; raises ServerFailure when that may not be known."""
+        try:
+            for file in files:
+                file.stat()  # unlike exists(), which hides a refusal from Python 3.13 on
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except PermissionError as error:
+            raise self.refused(error) from error
+        return True

@@ -1,19 +1,16 @@
-"""The TCP port: the wanted one, the remembered one, or a free one."""
+"""The TCP port: the remembered one, the wanted one, or a free one."""
 
 import socket
 from collections.abc import Iterator
-from typing import Final
 
 from memory.postgres.home import Home
 from memory.postgres.server import HOST
 
 __all__ = ["candidates"]
 
-_FREE_PORTS_TRIED: Final = 8
-
 
 def candidates(home: Home, wanted: int) -> Iterator[int]:
-    """Yield ports that are free now, the best first.
+    """Yield ports that are free when they are asked for, the best first, without end.
 
     The last one comes first, so that addresses people have written down stay right; but not when
     another port was wanted then, because the wish has changed since.
@@ -21,13 +18,13 @@ def candidates(home: Home, wanted: int) -> Iterator[int]:
     remembered = home.remembered_ports()
     first = [remembered[0]] if remembered and remembered[1] == wanted else []
     yield from (port for port in dict.fromkeys((*first, wanted)) if _is_free(port))
-    for _ in range(_FREE_PORTS_TRIED):
+    while True:
         yield _free_port()
 
 
 def _is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As PostgreSQL does: connections of the last server that linger are no obstacle.
+        # As PostgreSQL does: the last server's connections that linger are no obstacle.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))

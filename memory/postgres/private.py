@@ -12,44 +12,50 @@ from memory.postgres.account import Account
 from memory.postgres.home import Home
 from memory.settings import SERVICE_ACCOUNT
 
-__all__ = ["make_folder", "prepare", "write"]
+__all__ = ["give", "make_folder", "prepare", "write"]
 
 _FOLDER_MODE: Final = 0o700
 _FILE_MODE: Final = 0o600
+_PARENT_MODE: Final = 0o755  # root's umask may be tighter, and the account must pass
 
 
 def prepare(home: Home, account: Account) -> None:
     """Create the server's folder, mode 0700, and check that the account reaches and owns it.
 
-    Raises ServerFailure that names the folder at fault and proposes MEMORY_HOME; changes nothing
-    that existed before, but for an empty folder of root's, which becomes the account's.
+    What existed before is left as it is, but for an empty folder of root's under our own names,
+    which becomes the account's. Raises ServerFailure that names the folder at fault.
     """
     parent = home.path.parent
-    _make_parents(parent.parent)
-    if make_folder(parent, account) or (account.drop and _is_empty_of_root(parent)):
-        os.chown(parent, account.uid, account.gid)
+    _make_parents(parent, account)
+    make_folder(parent, account)
+    _adopt(parent, account)
     if account.drop:
         _check_reachable(parent, account)
     make_folder(home.path, account)
+    _adopt(home.path, account)
     entry = home.path.stat()
-    if entry.st_uid == 0 and account.drop and not any(home.path.iterdir()):
-        os.chown(home.path, account.uid, account.gid)  # a start was killed right after mkdir
-        entry = home.path.stat()
     if entry.st_uid != account.uid:
-        raise home.refused(PermissionError(0, "owned by another account", str(home.path)))
+        raise home.refused(PermissionError(0, "it belongs to another account", str(home.path)))
+    names = {path.name for path in home.path.iterdir()}
+    if names and names.isdisjoint({home.lock.name, home.data.name}):
+        raise ServerFailure(
+            f"{home.path} holds other things than a PostgreSQL server. Set MEMORY_HOME to a folder "
+            "without a folder of that name.",
+            code="not_writable",
+            details={"path": str(home.path)},
+        )
     if entry.st_mode & 0o077:
         home.path.chmod(_FOLDER_MODE)
 
 
-def make_folder(path: Path, account: Account) -> bool:
-    """Create a folder of the account's own, mode 0700; False when it exists."""
+def make_folder(path: Path, account: Account) -> None:
+    """Create a folder of the account's own, mode 0700, unless it exists."""
     try:
         path.mkdir(mode=_FOLDER_MODE)
     except FileExistsError:
-        return False
+        return
     if account.drop:
         os.chown(path, account.uid, account.gid, follow_symlinks=False)
-    return True
 
 
 def write(path: Path, text: str, account: Account) -> None:
@@ -61,7 +67,7 @@ def write(path: Path, text: str, account: Account) -> None:
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        with open(os.open(draft, flags, _FILE_MODE), "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor
+        with os.fdopen(os.open(draft, flags, _FILE_MODE), "w", encoding="utf-8") as file:
             if account.drop:
                 os.fchown(file.fileno(), account.uid, account.gid)
             file.write(text)
@@ -74,16 +80,31 @@ def write(path: Path, text: str, account: Account) -> None:
         raise
 
 
-def _make_parents(path: Path) -> None:
-    path.mkdir(parents=True, exist_ok=True)
+def give(tree: Path, account: Account) -> None:
+    """Make the account the owner of a folder that we have just made, and of all in it."""
+    if not account.drop:
+        return
+    for folder, _, files in os.walk(tree):
+        for path in (Path(folder), *(Path(folder, file) for file in files)):
+            os.chown(path, account.uid, account.gid, follow_symlinks=False)
 
 
-def _is_empty_of_root(path: Path) -> bool:
-    return path.stat().st_uid == 0 and not any(path.iterdir())
+def _make_parents(path: Path, account: Account) -> None:
+    missing = [folder for folder in path.parents if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        if account.drop:
+            folder.chmod(_PARENT_MODE)
+
+
+def _adopt(path: Path, account: Account) -> None:
+    """Give the account a folder that root made for it, or whose maker was killed before."""
+    if account.drop and path.stat().st_uid == 0 and not any(path.iterdir()):
+        os.chown(path, account.uid, account.gid)
 
 
 def _check_reachable(path: Path, account: Account) -> None:
-    """Ask the kernel, as the account, so that access lists and mounts count too."""
+    """Raise ServerFailure with the topmost folder that the account cannot pass."""
     if command.may_enter(path, account):
         return
     for folder in (*reversed(path.parents), path):

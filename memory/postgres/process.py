@@ -1,6 +1,5 @@
 """Which processes belong to a data folder: the postmaster, and what it left behind."""
 
-import os
 import signal
 import time
 from pathlib import Path
@@ -28,49 +27,55 @@ def has_ended(pid: int) -> bool:
 def is_postmaster(pid: int, data: Path) -> bool:
     """Say whether a process id stands for a live server of this data folder.
 
-    False for an id that is gone, a zombie's, or has been given to another program since.
+    False for an id that is gone, a zombie's, or has been given to another program since. A
+    PostgreSQL process of the same account that hides its folder counts as the server, because a
+    second one must never start beside it.
     """
     try:
-        return _uses(psutil.Process(pid), data)
+        return _uses(psutil.Process(pid), data) is not False
     except psutil.NoSuchProcess:
         return False
 
 
-def reap(data: Path) -> bool:
-    """End the server processes that outlived a killed postmaster; True when none is left.
+def reap(data: Path) -> list[int]:
+    """End the server processes that outlived a killed postmaster; return those that would not.
 
-    They run on while a long query lasts and hold the shared memory, so no server can start. They
-    are asked to quit at once, as the postmaster would have told them, and killed after 3 s.
+    They run on while a long query lasts and hold the shared memory, so that no server can start.
+    They are told to quit at once, as the postmaster would have told them, and killed after 3 s.
     """
     begun = time.monotonic()
-    while time.monotonic() - begun < _REAP_SECONDS:
-        orphans = [one for one in psutil.process_iter() if _uses_or_gone(one, data)]
-        if not orphans:
-            return True
-        gentle = time.monotonic() - begun < _GENTLE_SECONDS
+    while True:
+        orphans = [process for process in psutil.process_iter() if _surely_uses(process, data)]
+        waited = time.monotonic() - begun
+        if not orphans or waited > _REAP_SECONDS:
+            return [process.pid for process in orphans]
         for orphan in orphans:
             try:
-                orphan.send_signal(signal.SIGQUIT if gentle else signal.SIGKILL)
+                orphan.send_signal(signal.SIGQUIT if waited < _GENTLE_SECONDS else signal.SIGKILL)
             except psutil.NoSuchProcess:
                 continue
         time.sleep(_PAUSE)
-    return False
 
 
-def _uses(process: psutil.Process, data: Path) -> bool:
-    """Say whether a process is PostgreSQL's and works in this folder, as all of a server's do."""
+def _uses(process: psutil.Process, data: Path) -> bool | None:
+    """Say whether a process is PostgreSQL's and works in this folder; None when it hides that.
+
+    All processes of a server work in its data folder.
+    """
     if process.status() in _ENDED or _NAME not in process.name():
         return False
     if process.uids().real != data.stat().st_uid:
         return False
     try:
-        return os.path.samefile(process.cwd(), data)
-    except (psutil.AccessDenied, FileNotFoundError):
-        return True  # it hides its folder: never start a second server beside it
+        return Path(process.cwd()).samefile(data)
+    except psutil.AccessDenied:
+        return None
+    except FileNotFoundError:  # a deleted folder, hence not this one
+        return False
 
 
-def _uses_or_gone(process: psutil.Process, data: Path) -> bool:
+def _surely_uses(process: psutil.Process, data: Path) -> bool:
     try:
-        return _uses(process, data)
-    except psutil.NoSuchProcess:
+        return _uses(process, data) is True
+    except psutil.Error:
         return False

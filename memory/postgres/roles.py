@@ -1,26 +1,25 @@
 """Roles, databases and their rights, set so that a second time changes nothing."""
 
-import base64
-import hashlib
-import hmac
-import secrets
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from pg8000 import native  # type: ignore[import-untyped]  # it ships no types
+from pg8000 import native
 
 from memory.errors import InvalidInput, ServerFailure
 from memory.postgres.home import APPLICATION, DATABASE, OWNER, Home
+from memory.postgres.scram import verifier
 from memory.postgres.server import Server
 
 __all__ = ["add_database", "check_name", "set_up"]
 
-_ITERATIONS: Final = 4096  # PostgreSQL's own default of scram_iterations
 _LONGEST_NAME: Final = 63  # bytes; PostgreSQL cuts longer names
 _CONNECT_TIMEOUT: Final = 30.0
 _KEPT: Final = frozenset({"postgres", "template0", "template1"})
+_OTHER_DATABASES: Final = (
+    "SELECT datname FROM pg_database "
+    "WHERE datallowconn AND NOT datistemplate AND datname NOT IN ('postgres', :name)"
+)
 
 
 def set_up(home: Home, server: Server) -> None:
@@ -31,19 +30,14 @@ def set_up(home: Home, server: Server) -> None:
         # A verifier, not the password: no log and no statistics view ever sees the password.
         connection.run(
             f"{verb} ROLE {APPLICATION} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION "
-            f"NOBYPASSRLS PASSWORD {native.literal(_verifier(home.password(APPLICATION)))}"
+            f"NOBYPASSRLS PASSWORD {native.literal(verifier(home.password(APPLICATION)))}"
         )
         for name in ("postgres", "template1"):
             connection.run(f"REVOKE ALL ON DATABASE {name} FROM PUBLIC")
-        others = [row[0] for row in connection.run(_DATABASES)]
-    for name in {DATABASE, *others}:
-        add_database(home, server, name)
-
-
-_DATABASES: Final = (
-    "SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate "
-    "AND datname <> 'postgres' ORDER BY datname"
-)
+        others = [row[0] for row in connection.run(_OTHER_DATABASES, name=DATABASE)]
+    add_database(home, server, DATABASE)
+    for name in others:
+        _update_vector(home, server, name)
 
 
 def add_database(home: Home, server: Server, name: str) -> None:
@@ -59,6 +53,14 @@ def add_database(home: Home, server: Server, name: str) -> None:
         connection.run("CREATE EXTENSION IF NOT EXISTS vector")
         connection.run("ALTER EXTENSION vector UPDATE")
         connection.run("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+
+
+def _update_vector(home: Home, server: Server, name: str) -> None:
+    """Bring a database's vector up to the programs' version, if it has vector at all."""
+    with _connection(home, server, name) as connection:
+        if connection.run("SELECT 1 FROM pg_extension WHERE extname = 'vector'"):
+            connection.run("SET client_min_messages = warning")
+            connection.run("ALTER EXTENSION vector UPDATE")
 
 
 def check_name(name: str) -> None:
@@ -107,7 +109,8 @@ def _failure(error: Exception, home: Home) -> ServerFailure:
     if state == "28P01":
         return ServerFailure(
             f"The password in {home.password_file(OWNER)} is not the one of the data in "
-            f"{home.data}. Put back the password file that belongs to these data.",
+            f"{home.data}. Put back the file that belongs to these data, or remove it and start "
+            "again: the owner then gets a new password.",
             code="auth_failed",
             details=details,
         )
@@ -130,13 +133,3 @@ def _failure(error: Exception, home: Home) -> ServerFailure:
         "is then made.",
         details=details,
     )
-
-
-def _verifier(password: str) -> str:
-    """Return what PostgreSQL stores for a SCRAM-SHA-256 password (RFC 5803; ASCII passwords)."""
-    salt = secrets.token_bytes(16)
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode("ascii"), salt, _ITERATIONS)
-    client = hmac.digest(salted, b"Client Key", "sha256")
-    stored = base64.b64encode(hashlib.sha256(client).digest()).decode()
-    server = base64.b64encode(hmac.digest(salted, b"Server Key", "sha256")).decode()
-    return f"SCRAM-SHA-256${_ITERATIONS}:{base64.b64encode(salt).decode()}${stored}:{server}"

@@ -1,0 +1,52 @@
+"""Stopping the server in an orderly way."""
+
+import os
+import signal
+import time
+from typing import Final
+
+from memory.errors import ServerFailure
+from memory.postgres import account, lock, process
+from memory.postgres.failure import from_system
+from memory.postgres.home import Home
+from memory.postgres.server import read_pid_file
+from memory.settings import Settings
+
+__all__ = ["end", "shut_down"]
+
+_PAUSE: Final = 0.05
+
+
+def shut_down(settings: Settings, *, timeout: float) -> bool:
+    """Stop the server under the lock, so that no start meets it half-way; see ``stop``."""
+    deadline = time.monotonic() + timeout
+    home = Home.of(settings)
+    try:
+        if not home.was_used():
+            return False
+        with lock.held(home, account.for_home(home.path), deadline=deadline):
+            return end(home, deadline=deadline)
+    except OSError as error:
+        raise from_system(error, home) from error
+
+
+def end(home: Home, *, deadline: float) -> bool:
+    """Ask the postmaster for a fast shutdown and wait for its end; the caller holds the lock.
+
+    False when none runs. Connections are closed, open transactions rolled back, and everything
+    acknowledged is on disk. Raises ServerFailure with the code still_stopping.
+    """
+    file = read_pid_file(home)
+    if file is None or not process.is_postmaster(file.pid, home.data):
+        return False
+    os.kill(file.pid, signal.SIGINT)
+    while not process.has_ended(file.pid):
+        if time.monotonic() >= deadline:
+            raise ServerFailure(
+                f"PostgreSQL (process {file.pid}) is still shutting down; it may be writing its "
+                "last checkpoint. Look again in a moment.",
+                code="still_stopping",
+                details={"pid": file.pid, "path": str(home.path)},
+            )
+        time.sleep(_PAUSE)
+    return True
