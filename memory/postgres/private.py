@@ -26,11 +26,12 @@ def prepare(home: Home, account: Account) -> None:
     which becomes the account's. Raises ServerFailure that names the folder at fault.
     """
     parent = home.path.parent
-    _make_parents(parent, account)
-    make_folder(parent, account)
-    _adopt(parent, account)
+    if parent.exists():
+        _adopt(parent, account)
     if account.drop:
         _check_reachable(parent, account)
+    _make_parents(parent, account)
+    make_folder(parent, account)
     make_folder(home.path, account)
     _adopt(home.path, account)
     entry = home.path.stat()
@@ -104,10 +105,11 @@ def _adopt(path: Path, account: Account) -> None:
 
 
 def _check_reachable(path: Path, account: Account) -> None:
-    """Raise ServerFailure with the topmost folder that the account cannot pass."""
-    if command.may_enter(path, account):
+    """Raise ServerFailure with the topmost existing folder that the account cannot pass."""
+    existing = [folder for folder in (*reversed(path.parents), path) if folder.exists()]
+    if command.may_enter(existing[-1], account):
         return
-    for folder in (*reversed(path.parents), path):
+    for folder in existing:
         if not command.may_enter(folder, account):
             raise ServerFailure(
                 f"PostgreSQL cannot run as root and runs as the account {account.name}, which may "
