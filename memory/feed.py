@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select, text, tuple_
+from sqlalchemy import ColumnElement, Select, and_, func, literal, or_, select, text, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.crud import cursor as cursors
 from memory.crud.page import checked_limit
 from memory.drafts import client_names
-from memory.models import Entry, Epoch
+from memory.models import Entry, Epoch, TransactionNumber
 
-__all__ = ["START", "FeedPage", "Horizon", "Place", "changes", "horizon", "settled"]
+__all__ = ["START", "FeedPage", "Horizon", "Place", "after", "changes", "horizon", "settled"]
 
 _CURSOR: Final = "feed"
 
@@ -65,6 +65,14 @@ def settled(limit: Horizon) -> ColumnElement[bool]:
     return or_(Entry.epoch < limit.epoch, and_(Entry.epoch == limit.epoch, Entry.xid < limit.xid))
 
 
+def after(place: Place) -> ColumnElement[bool]:
+    """Return the condition that an entry lies behind a place of the feed."""
+    epoch, xid, seq = place
+    return tuple_(Entry.epoch, Entry.xid, Entry.seq) > tuple_(
+        epoch, literal(xid, TransactionNumber()), seq
+    )
+
+
 async def changes(
     session: AsyncSession,
     *,
@@ -93,7 +101,7 @@ async def changes(
         wanted = wanted.where(Entry.recorded_at > since)
     elif since is not None:
         place = _place(since)
-        wanted = wanted.where(tuple_(Entry.epoch, Entry.xid, Entry.seq) > tuple_(*place))
+        wanted = wanted.where(after(place))
     page = wanted.where(settled(edge)).order_by(Entry.epoch, Entry.xid, Entry.seq).limit(limit + 1)
     entries = list(await session.scalars(page))
     has_more = len(entries) > limit

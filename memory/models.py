@@ -42,6 +42,7 @@ __all__ = [
     "Search",
     "SearchProgress",
     "Session",
+    "TransactionNumber",
     "Vector",
 ]
 
@@ -52,17 +53,20 @@ _KINDS: Final = ", ".join(f"'{kind}'" for kind in Kind)
 _NOW: Final = text("clock_timestamp()")
 
 
-class XID8(UserDefinedType[int]):
+class TransactionNumber(UserDefinedType[int]):
     """PostgreSQL's 64-bit transaction number, which never wraps."""
 
     cache_ok = True
+    render_bind_cast = True  # so that a comparison with a whole number finds its operator
 
     def get_col_spec(self, **_options: object) -> str:
         """Return the type's name in SQL."""
         return "xid8"
 
 
-ischema_names["xid8"] = XID8  # so that reflection, and with it `alembic check`, knows the type
+ischema_names["xid8"] = (
+    TransactionNumber  # so that reflection, and with it `alembic check`, knows the type
+)
 
 
 class Base(DeclarativeBase):
@@ -171,7 +175,7 @@ class Entry(Base):
     recorded_at: Mapped[datetime] = mapped_column(server_default=_NOW)
     supersedes: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("entries.id"))
     epoch: Mapped[int] = mapped_column(Integer, server_default=text("1"))
-    xid: Mapped[int] = mapped_column(XID8, server_default=text("pg_current_xact_id()"))
+    xid: Mapped[int] = mapped_column(TransactionNumber, server_default=text("pg_current_xact_id()"))
     seq: Mapped[int] = mapped_column(BigInteger, server_default=text("nextval('entries_seq')"))
 
 
@@ -245,7 +249,7 @@ class SearchProgress(Base):
 
     one: Mapped[bool] = mapped_column(primary_key=True, server_default=text("true"))
     epoch: Mapped[int] = mapped_column(Integer)
-    xid: Mapped[int] = mapped_column(XID8)
+    xid: Mapped[int] = mapped_column(TransactionNumber)
     seq: Mapped[int] = mapped_column(BigInteger)
     entries: Mapped[int] = mapped_column(BigInteger)
     total_length: Mapped[int] = mapped_column(BigInteger)

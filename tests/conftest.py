@@ -79,8 +79,7 @@ def _own_home() -> Iterator[Path]:
 async def cluster(_own_home: Path) -> AsyncIterator[Cluster]:
     """Return the server of this test run."""
     given = os.environ.get("TEST_DATABASE_URL", "")
-    base = Path(tempfile.mkdtemp(prefix="shared-memory-tests-", dir="/tmp"))
-    base.chmod(0o755)  # noqa: ASYNC240 - once a run; the server's own account has to reach its home when tests run as root
+    base = _reachable_folder()
     settings = Settings(home=base / "home", port=_free_port(), machine="test-machine")
     if given:
         found = Cluster(settings, given, given)
@@ -155,6 +154,13 @@ def child_environment(settings: Settings) -> dict[str, str]:
 def free_port() -> Callable[[], int]:
     """Return a function that finds a port nobody listens on."""
     return _free_port
+
+
+def _reachable_folder() -> Path:
+    """Return a new folder that the server's own account can enter when tests run as root."""
+    base = Path(tempfile.mkdtemp(prefix="shared-memory-tests-", dir="/tmp"))
+    base.chmod(0o755)
+    return base
 
 
 def _free_port() -> int:

@@ -21,7 +21,7 @@ async def get_checkpoints(
             Checkpoint.provider == provider, Checkpoint.machine == machine
         )
     )
-    return dict(rows.tuples().all())
+    return {path: state for path, state in rows}  # noqa: C416 - a row is no plain pair to mypy
 
 
 async def set_checkpoint(

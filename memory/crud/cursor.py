@@ -38,7 +38,7 @@ def decode(kind: str, cursor: str) -> list[Any]:
         check, body = raw[:4], raw[4:]
         if zlib.crc32(body).to_bytes(4, "big") != check:
             raise error
-        found, *place = msgspec.json.decode(body)
+        found, *place = msgspec.json.decode(body, type=list[Any])
     except (binascii.Error, ValueError, TypeError, msgspec.MsgspecError):
         raise error from None
     if found != kind:

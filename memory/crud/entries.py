@@ -51,15 +51,10 @@ async def superseded_by(session: AsyncSession, entry_id: uuid.UUID) -> uuid.UUID
 
 async def totals(session: AsyncSession) -> list[Total]:
     """Return what each client has in the ledger, by name."""
-    sessions = dict(
-        (
-            await session.execute(
-                select(Session.source_client, func.count()).group_by(Session.source_client)
-            )
-        )
-        .tuples()
-        .all()
+    counted = await session.execute(
+        select(Session.source_client, func.count()).group_by(Session.source_client)
     )
+    sessions = {client: count for client, count in counted}  # noqa: C416 - a row is no plain pair
     rows = await session.execute(
         select(
             Entry.source_client,

@@ -32,6 +32,8 @@ async def record(
         await lock_names(session, [head_name(project_id, draft.kind, draft.key)])
         head = await get_head(session, project_id, draft.kind, draft.key)
         if head is None or head.id != expected_id:
+            if head is not None:
+                session.expunge(head)  # the rollback would empty it, and the caller shows it
             raise Conflict(
                 "Another entry stands under this key now; read it, then call again with its id"
                 " as expected_id, or without expected_id to supersede it anyway.",

@@ -47,8 +47,6 @@ _ERRORS: Final[Mapping[str, tuple[type[LedgerError], str, str]]] = {
     "3F000": _SCHEMA,
     "42P01": _SCHEMA,
     "42703": _SCHEMA,
-    "42704": _SCHEMA,
-    "42883": _SCHEMA,
     "42501": (
         LedgerError,
         "permission_denied",
