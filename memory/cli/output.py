@@ -1,0 +1,87 @@
+"""How answers look: one JSON object for programs, short aligned lines for people."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from memory.text import displayable
+
+__all__ = ["Json", "ago", "console", "iso", "moment", "one_line", "print_json", "say", "table"]
+
+Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object.")]
+"""The option that every command has."""
+
+_WIDE: Final = 10_000  # columns where nobody's window is: a pipe or a file gets whole lines
+
+
+def print_json(facts: Mapping[str, Any]) -> None:
+    """Print an answer as one JSON object on one line, ``is_error`` first."""
+    # A terminal would act on control characters, which JSON need not escape.
+    plain = sys.stdout.isatty() or sys.stdout.encoding.lower() not in {"utf-8", "utf8"}
+    say(json.dumps({"is_error": False, **facts}, ensure_ascii=plain))
+
+
+def say(line: str) -> None:
+    """Print a line of our own words on standard output."""
+    print(line)  # noqa: T201 - the answer
+
+
+def console() -> Console:
+    """Return the console for people; it has colour on a terminal alone, and NO_COLOR forbids it."""
+    width = None if sys.stdout.isatty() else _WIDE
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=width)
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]], *, right: str = "") -> None:
+    """Print aligned columns; ``right`` names the columns of numbers, separated by spaces."""
+    screen = console()
+    grid = Table(box=None, show_edge=False, pad_edge=False, header_style="dim", expand=False)
+    numbers = set(right.split())
+    for name in headers:
+        grid.add_column(
+            name,
+            no_wrap=True,
+            overflow="ellipsis",
+            justify="right" if name in numbers else "left",
+        )
+    for row in rows:
+        grid.add_row(*row)
+    if screen.is_terminal:
+        screen.print(grid, soft_wrap=False)
+        return
+    with screen.capture() as captured:
+        screen.print(grid, soft_wrap=False)
+    say("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def one_line(text: str) -> str:
+    """Return stored text as one harmless line."""
+    return " ".join(displayable(text).split())
+
+
+def iso(at: datetime | None) -> str | None:
+    """Return a time for programs: ISO 8601 in UTC."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z") if at else None
+
+
+def moment(at: datetime | None) -> str:
+    """Return a time for people: UTC to the minute."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%MZ") if at else "-"
+
+
+def ago(at: datetime | None, *, now: datetime) -> str:
+    """Return how long ago a time was, in its largest unit."""
+    if at is None:
+        return "-"
+    seconds = max(0, int((now - at).total_seconds()))
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit} ago"
+    return f"{seconds}s ago"
