@@ -31,12 +31,15 @@ class Source:
     """One file or database to be read.
 
     ``key`` names its checkpoint: the path under which the client first wrote it, so that a file
-    that was compressed or archived keeps its checkpoint.
+    that was compressed or archived keeps its checkpoint. It begins with the store's root.
+    ``after`` are the keys of sources that must be read to their end first, because this one may
+    hold copies of their records, and a record belongs to the session that had it first.
     """
 
     store: Store
     path: Path
     key: str
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,7 @@ class Batch:
     where ``imported`` are the records that gave at least one draft or session. ``state`` is the
     JSON-safe checkpoint after the last record read. ``events`` say what happened to the source
     itself (truncated, replaced ...). ``finished`` is false when more can be read at once.
+    ``edge`` is the attribute that a session gets when its leading records are another's.
     """
 
     records: int = 0
@@ -67,6 +71,7 @@ class Batch:
     events: list[str] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
     finished: bool = True
+    edge: str = "forked_from"
 
 
 class Importer(Protocol):

@@ -1,0 +1,279 @@
+"""Reading JSON Lines files that clients append to, rewrite, move, compress and delete.
+
+The checkpoint of a file: ``path``, ``inode``, ``size`` and ``seen`` (its times) say which file it
+was; ``offset`` is the place after the last complete line that was read; ``mark`` is a hash of the
+bytes at the beginning and before that place, by which a rewritten file is told from a grown one;
+``context`` is what the client's normaliser has to know about the lines before.
+
+A file that is not what it was is read again from its beginning: identities come from the client's
+own ids, so that nothing is stored twice, and nothing stored is ever taken away.
+"""
+
+import copy
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from importers.archive import Damaged, open_archive
+from importers.base import BATCH_BYTES, BATCH_RECORDS, Batch, Source, Unreadable
+from importers.lines import MARK_BYTES, MAX_LINE_BYTES, Line, Plain, Text, lines
+from memory.drafts import Draft, SessionDraft
+
+__all__ = ["PACKED", "Malformed", "Normalise", "Normalised", "Record", "present", "read"]
+
+PACKED: Final = ".zst"
+
+# A file can change twice within one tick of the file system's clock. Until its last change is
+# older than this, its times alone do not prove that it is unchanged.
+_SETTLED_NS: Final = 2_000_000_000
+
+
+class Malformed(ValueError):
+    """A record is JSON but not what its client writes; the message says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One line of a client's file: the decoded object and where it stands."""
+
+    value: dict[str, Any]
+    raw: bytes
+    path: str
+    offset: int
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Where this record comes from: file, byte offset and sha-256 of its bytes."""
+        digest = hashlib.sha256(self.raw).hexdigest()
+        return {"path": self.path, "offset": self.offset, "hash": digest}
+
+
+@dataclass(slots=True, kw_only=True)
+class Normalised:
+    """What one record gave: sessions and drafts, or the named rule by which it is skipped."""
+
+    sessions: list[SessionDraft] = field(default_factory=list)
+    drafts: list[Draft] = field(default_factory=list)
+    skipped: str | None = None
+
+
+Normalise = Callable[[Record, dict[str, Any]], Normalised]
+"""A client's pure function of a record and the file's JSON-safe context, which it may change.
+
+Raises Malformed for a record that is not what the client writes.
+"""
+
+
+def present(path: Path) -> Path:
+    """Return this path or its compressed or unpacked twin, whichever exists; the plain one first.
+
+    Raises FileNotFoundError when there is neither.
+    """
+    plain = path.with_name(path.name.removesuffix(PACKED))
+    for each in (plain, plain.with_name(plain.name + PACKED)):
+        if each.is_file():
+            return each
+    raise FileNotFoundError(f"{path} is gone")
+
+
+def read(source: Source, state: Mapping[str, Any] | None, normalise: Normalise) -> Batch:
+    """Read one batch of records after the checkpoint, from the beginning when there is none.
+
+    Raises OSError when the file as a whole cannot be read.
+    """
+    path = present(source.path)
+    packed = path.name.endswith(PACKED)
+    with _opened(path, packed=packed) as (text, status):
+        if state and _is_unchanged(state, path, status):
+            return Batch(state=dict(state))
+        batch = Batch()
+        place = _Place()
+        if state:
+            place = _resume(state, path, status, text, batch.events)
+        text.around(place.offset)
+        size = None if packed else status.st_size
+        _take(
+            lines(text, offset=place.offset, size=size, final=packed),
+            batch,
+            place,
+            str(path),
+            normalise,
+        )
+        if place.is_past_long_line:
+            place.head, place.tail = text.around(place.offset)
+        if packed and batch.finished:
+            text.close()
+    settled = batch.finished and time.time_ns() - status.st_ctime_ns > _SETTLED_NS
+    batch.state = {
+        "path": str(path),
+        "inode": status.st_ino,
+        "size": status.st_size,
+        "seen": [status.st_mtime_ns, status.st_ctime_ns] if settled else None,
+        "offset": place.offset,
+        "mark": _mark(place.head, place.tail),
+        "context": place.context,
+    }
+    return batch
+
+
+@dataclass(slots=True)
+class _Place:
+    """The place in a file that reading has come to, and what is known there."""
+
+    offset: int = 0
+    head: bytes = b""
+    tail: bytes = b""
+    context: dict[str, Any] = field(default_factory=dict)
+    is_past_long_line: bool = False
+
+    def advance(self, line: Line) -> None:
+        """Step behind a line."""
+        self.offset = line.end
+        if line.raw is None:
+            self.is_past_long_line = True
+            return
+        ended = line.raw + b"\n"[: line.end - line.offset - len(line.raw)]
+        self.head += ended[: MARK_BYTES - len(self.head)]
+        self.tail = (self.tail + ended[-MARK_BYTES:])[-MARK_BYTES:]
+
+
+@contextmanager
+def _opened(path: Path, *, packed: bool) -> Iterator[tuple[Text, os.stat_result]]:
+    if packed:
+        status = path.stat()
+        yield open_archive(str(path), status.st_ino, status.st_size, status.st_mtime_ns), status
+        return
+    with path.open("rb") as file:
+        yield Plain(file), os.fstat(file.fileno())
+
+
+def _is_unchanged(state: Mapping[str, Any], path: Path, status: os.stat_result) -> bool:
+    return (
+        state["path"] == str(path)
+        and state["inode"] == status.st_ino
+        and state["size"] == status.st_size
+        and state["seen"] == [status.st_mtime_ns, status.st_ctime_ns]
+    )
+
+
+def _resume(
+    state: Mapping[str, Any],
+    path: Path,
+    status: os.stat_result,
+    text: Text,
+    events: list[str],
+) -> _Place:
+    """Return where to read on, and say what happened to the file since."""
+    offset = int(state["offset"])
+    was, now = str(state["path"]), str(path)
+    repacked = was.endswith(PACKED) != now.endswith(PACKED)
+    packed = now.endswith(PACKED)
+    if not repacked and state["inode"] != status.st_ino:
+        events.append("replaced")
+        return _Place()
+    if not packed and status.st_size < offset:
+        events.append("truncated")
+        return _Place()
+    try:
+        head, tail = text.around(offset)
+    except Damaged:
+        events.append("truncated")
+        return _Place()
+    if _mark(head, tail) != state["mark"]:
+        events.append("rewritten")
+        return _Place()
+    if repacked:
+        events.append("compressed" if packed else "unpacked")
+    elif was != now:
+        events.append("moved")
+    return _Place(offset, head, tail, copy.deepcopy(state["context"]))
+
+
+def _take(
+    found: Iterator[Line], batch: Batch, place: _Place, path: str, normalise: Normalise
+) -> None:
+    """Normalise lines until the batch is full or there are no more."""
+    taken = 0
+    try:
+        for line in found:
+            taken += line.end - line.offset
+            _take_line(line, batch, place, path, normalise)
+            place.advance(line)
+            if taken >= BATCH_BYTES or batch.records >= BATCH_RECORDS:
+                batch.finished = False
+                return
+    except Damaged as error:
+        batch.records += 1
+        reason = f"the compressed file is damaged: {error}"
+        batch.unreadable.append(Unreadable(path=path, offset=place.offset, reason=reason))
+
+
+def _take_line(line: Line, batch: Batch, place: _Place, path: str, normalise: Normalise) -> None:
+    if line.raw is not None and not line.raw.strip():
+        return  # an empty line is no record
+    batch.records += 1
+    try:
+        record = Record(
+            value=_decoded(line.raw), raw=line.raw or b"", path=path, offset=line.offset
+        )
+        given = _normalised(record, place.context, normalise)
+    except Malformed as error:
+        batch.unreadable.append(Unreadable(path=path, offset=line.offset, reason=str(error)))
+        return
+    if given.drafts or given.sessions:
+        batch.imported += 1
+        batch.drafts += given.drafts
+        batch.sessions += given.sessions
+    else:
+        batch.skipped[given.skipped or "nothing to keep"] += 1
+
+
+def _normalised(record: Record, context: dict[str, Any], normalise: Normalise) -> Normalised:
+    try:
+        return normalise(record, context)
+    except Malformed:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        # What a client writes is data: one record of another shape must not stop its file.
+        raise Malformed(f"a shape this importer does not know ({type(error).__name__})") from error
+
+
+def _decoded(raw: bytes | None) -> dict[str, Any]:
+    if raw is None:
+        raise Malformed(f"longer than {MAX_LINE_BYTES} bytes")
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        value = _decoded_leniently(raw)
+    if not isinstance(value, dict):
+        raise Malformed("JSON, but not an object")
+    return value
+
+
+def _decoded_leniently(raw: bytes) -> Any:
+    """Decode what JavaScript writes and strict JSON refuses: halves of a surrogate pair, NaN."""
+    try:
+        return json.loads(raw.decode())
+    except UnicodeDecodeError as error:
+        raise Malformed(f"bad UTF-8 at byte {error.start} of the line") from None
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            raise Malformed(f"two records on one line, at character {error.pos}") from None
+        raise Malformed(f"no JSON: {error.msg} at character {error.pos}") from None
+    except RecursionError:
+        raise Malformed("nested too deeply") from None
+    except ValueError:
+        raise Malformed("a number with too many digits") from None
+
+
+def _mark(head: bytes, tail: bytes) -> str:
+    """Return the hash by which the bytes at the beginning and before a place are known again."""
+    return hashlib.sha256(b"%d\n%b%b" % (len(head), head, tail)).hexdigest()
