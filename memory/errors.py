@@ -6,8 +6,8 @@ LedgerError                 internal
 ├── Conflict                conflict
 ├── Credential              credential
 ├── AppendOnly              append_only
-├── Unavailable             unavailable (also auth_failed, too_many_connections)
-├── SchemaMismatch          schema_missing (also schema_outdated, schema_newer)
+├── Unavailable             unavailable (also auth_failed, too_many_connections, busy …)
+├── SchemaMismatch          schema_missing (also schema_outdated, schema_newer, schema_unknown)
 └── ServerFailure           server_failed (also port_taken, disk_full, no_binaries, still_starting)
 
 A class's docstring is its default message. ``code`` is for programs, the message for people and

@@ -47,6 +47,11 @@ _ERRORS: Final[Mapping[str, tuple[type[LedgerError], str, str]]] = {
     "3F000": _SCHEMA,
     "42P01": _SCHEMA,
     "42703": _SCHEMA,
+    "42P07": (
+        SchemaMismatch,
+        "schema_unknown",
+        "Tables with the ledger's names but no version stand here; use another database.",
+    ),
     "42501": (
         LedgerError,
         "permission_denied",
