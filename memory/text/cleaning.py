@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -113,7 +114,6 @@ def rebuild(
     " (2)", " (3)" … Tuples become lists. Raises InvalidInput for what is no JSON, or is nested
     deeper than MAX_DEPTH.
     """
-
     return _Rebuild(text, number).value(value, "", 0)
 
 
@@ -142,14 +142,14 @@ class _Rebuild:
 
     def members(self, node: dict[Any, Any], depth: int) -> dict[str, Any]:
         built: dict[str, Any] = {}
+        twins: Counter[str] = Counter()
         for key, item in node.items():
             if not isinstance(key, str):
                 raise InvalidInput(f"A JSON key is a string, not {type(key).__name__}.")
             name = free = self.text(key, "")
-            twin = 2
             while free in built:
-                free = f"{name} ({twin})"
-                twin += 1
+                twins[name] += 1
+                free = f"{name} ({twins[name] + 1})"
             built[free] = self.value(item, key, depth)
         return built
 

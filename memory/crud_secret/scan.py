@@ -1,0 +1,118 @@
+"""The scan for credentials, and what is done with what it finds."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
+
+from memory.crud_secret.assignments import find_assigned, is_secret_under
+from memory.crud_secret.prefixes import find_prefixed
+from memory.crud_secret.shapes import find_shaped
+from memory.errors import Credential
+from memory.text import rebuild
+
+__all__ = ["RULES_VERSION", "Finding", "find", "redact", "redact_json", "refuse"]
+
+RULES_VERSION: Final = 1
+"""Raised whenever a rule changes what is found, so that a store can be scanned again."""
+
+MARK: Final = "[redacted:"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Where a credential stands in a text, in code points, and of which kind; never itself."""
+
+    kind: str
+    start: int
+    end: int
+
+
+def find(text: str) -> list[Finding]:
+    """Find the credentials in a text, in order and without overlap.
+
+    Where several rules meet, the finding covers what all of them cover and bears the name of the
+    most specific.
+    """
+    lowered = _lower(text)
+    found = [
+        (start, end, rank, kind)
+        for rank, (kind, start, end) in enumerate(
+            chain(find_prefixed(text), find_shaped(text, lowered), find_assigned(text, lowered))
+        )
+    ]
+    return list(_merge(sorted(found)))
+
+
+def redact(text: str) -> tuple[str, Counter[str]]:
+    """Replace each credential by ``[redacted:<kind>]`` and count them by kind.
+
+    Everything else stays as it was; redacting again changes nothing.
+    """
+    counts: Counter[str] = Counter()
+    # A secret can hide the beginning of another; each round leaves less text that is no mark.
+    while findings := find(text):
+        pieces: list[str] = []
+        end = 0
+        for finding in findings:
+            pieces += text[end : finding.start], f"{MARK}{finding.kind}]"
+            end = finding.end
+            counts[finding.kind] += 1
+        text = "".join([*pieces, text[end:]])
+    return text, counts
+
+
+def redact_json(value: Any) -> tuple[Any, Counter[str]]:
+    """Redact every string and key of a JSON value; a secret's name makes its value a secret.
+
+    Raises InvalidInput for what is no JSON (see ``memory.text.rebuild``).
+    """
+    counts: Counter[str] = Counter()
+
+    def replace(text: str, name: str) -> str:
+        text, found = redact(text)
+        if not found and is_secret_under(name, text):
+            text = f"{MARK}assignment]"
+            found = Counter(assignment=1)
+        counts.update(found)
+        return text
+
+    return rebuild(value, replace), counts
+
+
+def refuse(value: Any, *, where: str) -> None:
+    """Raise Credential if a string, or anything in a JSON value, holds a credential.
+
+    ``where`` names the argument. The error names it and the kinds, and never repeats the secret.
+    """
+    _, counts = redact_json(value)
+    if not counts:
+        return
+    kinds = sorted(counts)
+    raise Credential(
+        f"There is a credential ({', '.join(kinds)}) in {where}, so nothing was stored. Take it "
+        "out, or write the name of the variable that holds it, and call again. A credential that "
+        "was sent to a model should be revoked.",
+        details={"kinds": kinds, "where": where},
+    )
+
+
+def _merge(found: list[tuple[int, int, int, str]]) -> Iterator[Finding]:
+    if not found:
+        return
+    start, end, rank, kind = found[0]
+    for next_start, next_end, next_rank, next_kind in found[1:]:
+        if next_start >= end:
+            yield Finding(kind, start, end)
+            start, end, rank, kind = next_start, next_end, next_rank, next_kind
+            continue
+        end = max(end, next_end)
+        if next_rank < rank:
+            rank, kind = next_rank, next_kind
+    yield Finding(kind, start, end)
+
+
+def _lower(text: str) -> str:
+    """Lower the case without moving a character: U+0130 alone becomes two otherwise."""
+    return text.replace("\u0130", "i").lower()

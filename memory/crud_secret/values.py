@@ -1,0 +1,66 @@
+"""What tells a secret value from a word, a name in code or a placeholder."""
+
+import re
+from typing import Final
+
+__all__ = ["UUID", "is_placeholder", "is_reference", "is_wordy", "random_length"]
+
+LONGEST_WORD: Final = 19
+"""An unbroken run of more letters is no word of an identifier."""
+
+_SEPARATOR: Final = re.compile(r"[-_.~+/=:@]")
+_WORD: Final = re.compile(
+    r"(?:[a-z]*|[A-Z]+|(?:[A-Z][a-z]+)+|[a-z]+(?:[A-Z][a-z]+)+)[0-9]{0,4}", re.ASCII
+)
+
+UUID: Final = re.compile(
+    r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+)
+
+_NOUN: Final = (
+    r"pass(?:word|wd|phrase|code)?|pwd|pw|secret|token|value|credentials?"
+    r"|(?:api|access|secret|private|auth)?[-_ ]?key|user(?:name)?"
+)
+_PLACEHOLDER: Final = re.compile(
+    rf"(?:(?:my|your|the|db|user|some|test|new|old|a|super|top|default|database)[-_]?)*(?:{_NOUN})"
+    rf"(?:[-_]?(?:{_NOUN}|here|value|placeholder))*[0-9]?"
+    r"|change[-_]?(?:me|it|this)(?:[-_]?(?:now|please))?[0-9]?"
+    r"|(?:none|null|nil|true|false|undefined|unset|empty|required|optional|todo|tbd|n/a"
+    r"|str|string|int|bool|bytes|any|object|redacted|removed|hidden|masked|filtered"
+    r"|foo|bar|baz|foobar|dummy|fake|sample|placeholder|default|unknown|postgres|root|admin|guest)"
+    r"|.*(?:example|placeholder|redacted).*"
+    r"|(?:.*[-_])?(?:your|insert|replace)[-_].*"
+    r"|(.)\1*"  # one character over and over: xxxx, ****, ....
+    r"|x+[-_x]*|\.\.\..*|.*(?:\.\.\.|\u2026)",
+    re.IGNORECASE | re.DOTALL,
+)
+# Where the value stands elsewhere: a variable, a template, a path, another address.
+_REFERENCE: Final = re.compile(
+    r"[$%<{\[(*#&!]|\{\{|/|\.{1,2}/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]*://|arn:|op://"
+    r"|(?:env|vault|file|ref|sops|secretref|ssm|var|env_var|secrets|process|import|config|settings"
+    r"|self|this|os|sys|args|options|opts|params|request|req|ctx)[.:\[]"
+)
+
+
+def is_wordy(text: str) -> bool:
+    """Tell whether every part between separators is a word, a camelCase name or a short number."""
+    return random_length(text) == 0
+
+
+def random_length(text: str) -> int:
+    """Count the characters in parts that are no word: digits amid letters, or overlong runs."""
+    return sum(
+        len(part)
+        for part in _SEPARATOR.split(text)
+        if len(part) > LONGEST_WORD or not _WORD.fullmatch(part)
+    )
+
+
+def is_placeholder(value: str) -> bool:
+    """Tell whether a value only says that a secret goes here."""
+    return _PLACEHOLDER.fullmatch(value) is not None
+
+
+def is_reference(value: str) -> bool:
+    """Tell whether a value names where the secret is kept instead of being one."""
+    return _REFERENCE.match(value) is not None or "${" in value or "{{" in value
