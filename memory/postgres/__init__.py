@@ -56,9 +56,9 @@ def ensure(
     if running is not None:
         return running
     _check_platform()
-    from memory.postgres.launch import start  # noqa: PLC0415 - see the package's docstring
+    from memory.postgres import launch  # noqa: PLC0415 - see the package's docstring
 
-    return start(settings, timeout=timeout, options=options)
+    return launch.start(settings, timeout=timeout, options=options)
 
 
 def stop(settings: Settings, *, timeout: float = 30.0) -> bool:
@@ -67,9 +67,9 @@ def stop(settings: Settings, *, timeout: float = 30.0) -> bool:
     ``timeout`` is in seconds. Raises ServerFailure when it is still running then.
     """
     _check_platform()
-    from memory.postgres.shutdown import shut_down  # noqa: PLC0415 - see the package's docstring
+    from memory.postgres import shutdown  # noqa: PLC0415 - see the package's docstring
 
-    return shut_down(settings, timeout=timeout)
+    return shutdown.shut_down(settings, timeout=timeout)
 
 
 def ensure_database(settings: Settings, name: str) -> None:
@@ -79,9 +79,9 @@ def ensure_database(settings: Settings, name: str) -> None:
     Raises InvalidInput for a name that PostgreSQL keeps for itself or cannot take.
     """
     _check_platform()
-    from memory.postgres.launch import add_database  # noqa: PLC0415 - see the package's docstring
+    from memory.postgres import databases  # noqa: PLC0415 - see the package's docstring
 
-    add_database(settings, name)
+    databases.add(settings, name)
 
 
 def _check_platform() -> None:

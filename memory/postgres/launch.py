@@ -6,39 +6,32 @@ from contextlib import contextmanager
 from typing import Final
 
 from memory import log
-from memory.postgres import account, binaries, cluster, lock, postmaster, private, roles, shutdown
+from memory.postgres import account, binaries, cluster, lock, postmaster, private, shutdown
 from memory.postgres.account import Account
 from memory.postgres.failure import from_system
 from memory.postgres.home import APPLICATION, OWNER, Home
 from memory.postgres.server import Server, Status, look
 from memory.settings import Settings
 
-__all__ = ["add_database", "start"]
+__all__ = ["locked", "start", "start_locked"]
 
 _LOG: Final = log.get(__name__)
-_TIMEOUT: Final = 60.0
 
 
 def start(settings: Settings, *, timeout: float, options: Mapping[str, str]) -> Server:
     """Start the server and set it up, unless another process has done so; see ``ensure``."""
     deadline = time.monotonic() + timeout
     home = Home.of(settings)
-    with _locked(home, deadline=deadline) as runner:
-        return _start(settings, home, runner, options=options, deadline=deadline)
-
-
-def add_database(settings: Settings, name: str) -> None:
-    """Create another database; see ``ensure_database``."""
-    roles.check_name(name)
-    deadline = time.monotonic() + _TIMEOUT
-    home = Home.of(settings)
-    with _locked(home, deadline=deadline) as runner:
-        server = _start(settings, home, runner, options={}, deadline=deadline)
-        roles.add_database(home, server, name)
+    with locked(home, deadline=deadline) as runner:
+        return start_locked(settings, home, runner, options=options, deadline=deadline)
 
 
 @contextmanager
-def _locked(home: Home, *, deadline: float) -> Iterator[Account]:
+def locked(home: Home, *, deadline: float) -> Iterator[Account]:
+    """Make the folder, hold its lock and give the account to work as.
+
+    Raises ServerFailure, also for what the system refuses meanwhile.
+    """
     try:
         runner = account.for_home(home.path)
         private.prepare(home, runner)
@@ -48,7 +41,7 @@ def _locked(home: Home, *, deadline: float) -> Iterator[Account]:
         raise from_system(error, home) from error
 
 
-def _start(
+def start_locked(
     settings: Settings,
     home: Home,
     runner: Account,
@@ -78,9 +71,15 @@ def _start(
     renewed = cluster.make_password(home, runner, APPLICATION)
     server = postmaster.bring_up(plan)
     if renewed or not home.mark.exists() or home.mark.read_text("utf-8") != programs.name:
-        roles.set_up(home, server)
+        _set_up(home, server)
         private.write(home.mark, programs.name, runner)
     return server
+
+
+def _set_up(home: Home, server: Server) -> None:
+    from memory.postgres.roles import set_up  # noqa: PLC0415 - a driver, for the first start only
+
+    set_up(home, server)
 
 
 def _replace_owner_password(plan: postmaster.Plan) -> None:

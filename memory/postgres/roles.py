@@ -89,7 +89,7 @@ def _connection(home: Home, server: Server, database: str) -> Iterator[native.Co
             connection.close()
     except native.DatabaseError as error:
         raise _failure(error, home) from error
-    except native.InterfaceError as error:
+    except (native.InterfaceError, OSError) as error:
         raise ServerFailure(
             "The embedded PostgreSQL went away while it was set up. Start it again; what is "
             "missing is then made.",
