@@ -1,0 +1,106 @@
+"""The titles of threads, which stand beside the rollouts and not in them.
+
+``state_5.sqlite`` has a name that the user gave and a title that Codex made; the older
+``session_index.jsonl`` has one name a line, of which the last one counts.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from importers import sqlite_store
+from importers.sqlite_store import Copies
+from memory import log
+
+__all__ = ["MAX_TITLE", "Titles"]
+
+MAX_TITLE: Final = 200  # characters; Codex takes the whole first prompt for a title
+
+_INDEX: Final = "session_index.jsonl"
+_STATE: Final = re.compile(r"state_(\d+)\.sqlite")
+_TABLE: Final = "threads"
+
+_log = log.get(__name__)
+
+
+class Titles:
+    """The titles in one folder, read again when its files change."""
+
+    def __init__(self, root: Path, databases: Path) -> None:
+        """Look in the client's folder, and for its databases in theirs."""
+        self._index = root / _INDEX
+        self._databases = databases
+        self._copies = Copies()
+        self._stamps: dict[Path, str] = {}
+        self._found: dict[Path, dict[str, str]] = {}
+
+    def refresh(self) -> None:
+        """Read what has changed. A damaged file is logged: a title is not worth a session."""
+        state = _newest(self._databases)
+        for path in (self._index, *([state] if state else [])):
+            try:
+                stamp = sqlite_store.stamp(path)
+                if self._stamps.get(path) != stamp:
+                    self._found[path] = self._read(path)
+                    self._stamps[path] = stamp
+            except FileNotFoundError:
+                continue  # what it said stays known
+            except OSError as error:
+                _log.warning("the titles in %s cannot be read: %s", path, error)
+
+    def of(self, thread: str) -> str | None:
+        """Return the newest title of a thread, if it has any."""
+        return next((titles[thread] for titles in self._sources() if thread in titles), None)
+
+    def _sources(self) -> list[dict[str, str]]:
+        databases = [titles for path, titles in self._found.items() if path != self._index]
+        return [*databases, self._found.get(self._index, {})]
+
+    def _read(self, path: Path) -> dict[str, str]:
+        return _from_index(path) if path == self._index else _from_state(path, self._copies)
+
+
+def _newest(folder: Path) -> Path | None:
+    """Return the state database with the highest number: Codex begins a new one on a change."""
+    numbered = [(int(named[1]), path) for path in _listed(folder) if (named := _is_state(path))]
+    return max(numbered)[1] if numbered else None
+
+
+def _listed(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _is_state(path: Path) -> re.Match[str] | None:
+    return _STATE.fullmatch(path.name)
+
+
+def _from_index(path: Path) -> dict[str, str]:
+    titles: dict[str, str] = {}
+    for line in path.read_bytes().splitlines():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # a torn line; the whole one comes with the next change
+        if isinstance(row, dict) and row.get("id"):
+            _keep(titles, str(row["id"]), row.get("thread_name"))
+    return titles
+
+
+def _from_state(path: Path, copies: Copies) -> dict[str, str]:
+    titles: dict[str, str] = {}
+    with sqlite_store.reading(path, tables={_TABLE}, copies=copies) as connection:
+        columns = sqlite_store.columns(connection, _TABLE)
+        wanted = [name for name in ("title", "name") if name in columns]
+        if "id" not in columns or not wanted:
+            return titles
+        for row in connection.execute("SELECT * FROM threads"):
+            for name in wanted:  # the name comes last: the user's word wins
+                _keep(titles, str(row["id"]), row[name])
+    return titles
+
+
+def _keep(titles: dict[str, str], thread: str, title: Any) -> None:
+    text = " ".join(str(title or "").split())
+    if text:
+        titles[thread] = text if len(text) <= MAX_TITLE else f"{text[: MAX_TITLE - 1]}…"
