@@ -27,7 +27,7 @@ from importers.base import BATCH_BYTES, BATCH_RECORDS, Batch, Source, Unreadable
 from importers.lines import MARK_BYTES, MAX_LINE_BYTES, Line, Plain, Text, lines
 from memory.drafts import Draft, SessionDraft
 
-__all__ = ["PACKED", "Malformed", "Normalise", "Normalised", "Record", "present", "read"]
+__all__ = ["PACKED", "Malformed", "Normalise", "Normalised", "Record", "decode", "present", "read"]
 
 PACKED: Final = ".zst"
 
@@ -156,7 +156,7 @@ def _opened(path: Path, *, packed: bool) -> Iterator[tuple[Text, os.stat_result]
 
 
 def _is_unchanged(state: Mapping[str, Any], path: Path, status: os.stat_result) -> bool:
-    return (
+    return bool(
         state["path"] == str(path)
         and state["inode"] == status.st_ino
         and state["size"] == status.st_size
@@ -221,9 +221,7 @@ def _take_line(line: Line, batch: Batch, place: _Place, path: str, normalise: No
         return  # an empty line is no record
     batch.records += 1
     try:
-        record = Record(
-            value=_decoded(line.raw), raw=line.raw or b"", path=path, offset=line.offset
-        )
+        record = Record(value=decode(line.raw), raw=line.raw or b"", path=path, offset=line.offset)
         given = _normalised(record, place.context, normalise)
     except Malformed as error:
         batch.unreadable.append(Unreadable(path=path, offset=line.offset, reason=str(error)))
@@ -246,7 +244,8 @@ def _normalised(record: Record, context: dict[str, Any], normalise: Normalise) -
         raise Malformed(f"a shape this importer does not know ({type(error).__name__})") from error
 
 
-def _decoded(raw: bytes | None) -> dict[str, Any]:
+def decode(raw: bytes | None) -> dict[str, Any]:
+    """Return the object that a line holds. Raises Malformed."""
     if raw is None:
         raise Malformed(f"longer than {MAX_LINE_BYTES} bytes")
     try:

@@ -1,0 +1,82 @@
+"""Where a transcript lies in the client's folders, and what that says about it.
+
+``projects/<p>/<session>.jsonl`` is a session, ``projects/<p>/<session>/subagents/**/agent-*.jsonl``
+(2.1.2 and later) and ``projects/<p>/agent-*.jsonl`` (2.0.x) are its sub-agents.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+__all__ = ["Place", "last_uuids", "sub_agents", "transcripts"]
+
+_AGENT: Final = "agent-"
+_TAIL_BYTES: Final = 64 * 1024
+_UUID: Final = re.compile(rb'"uuid":"([^"]{1,64})"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One transcript among its neighbours.
+
+    ``agent`` is set when the file is a sub-agent's; ``session`` is the session it belongs to, as
+    far as the path tells. ``older`` gives the transcripts of the same folder that began earlier
+    and are of a version that copied rows under new uuids.
+    """
+
+    path: Path
+    project: Path
+    session: str
+    agent: str | None
+    older: Callable[[], list[Path]]
+
+    @classmethod
+    def of(cls, path: Path, projects: Path, *, older: Callable[[], list[Path]]) -> "Place":
+        """Return the place of a transcript under the folder ``projects``."""
+        inner = path.relative_to(projects).parts
+        stem = path.name.removesuffix(".jsonl")
+        agent = stem.removeprefix(_AGENT) if stem.startswith(_AGENT) else None
+        nested = len(inner) > 2
+        session = inner[1] if nested else "" if agent else stem
+        return cls(
+            path=path, project=projects / inner[0], session=session, agent=agent, older=older
+        )
+
+    def results(self, session: str) -> Path | None:
+        """Return the folder in which a session of this project keeps long outputs."""
+        plain = session not in {"", ".", ".."} and not set(session) & {"/", "\\", "\0"}
+        return self.project / session / "tool-results" if plain else None
+
+
+def transcripts(project: Path) -> list[Path]:
+    """Return the transcripts directly in a project's folder, sub-agents of 2.0.x among them.
+
+    Raises OSError.
+    """
+    return sorted(path for path in project.iterdir() if path.suffix == ".jsonl" and path.is_file())
+
+
+def sub_agents(project: Path) -> Iterator[Path]:
+    """Yield the transcripts of sub-agents that lie in the folders of their sessions.
+
+    Raises OSError.
+    """
+    for folder in sorted(project.iterdir()):
+        if (folder / "subagents").is_dir():
+            yield from sorted((folder / "subagents").rglob(f"{_AGENT}*.jsonl"))
+
+
+def last_uuids(path: Path) -> frozenset[str]:
+    """Return the uuids in the last rows of a transcript. Raises OSError."""
+    status = path.stat()
+    return _last_uuids(path, status.st_ino, status.st_size)
+
+
+@lru_cache(maxsize=4096)
+def _last_uuids(path: Path, _inode: int, size: int) -> frozenset[str]:
+    with path.open("rb") as file:
+        file.seek(max(0, size - _TAIL_BYTES))
+        return frozenset(found.decode() for found in _UUID.findall(file.read(_TAIL_BYTES)))

@@ -1,0 +1,134 @@
+"""The session that a row belongs to.
+
+A sub-agent is a session of its own, named after its agent id; its rows repeat the id of the
+session that started it, which becomes the parent. Before 2.0.x a sub-agent's rows stood in the
+file of its parent, without an id: there each chain of rows is one, named after its first row.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from importers.claude.harness import WARMUP
+from importers.claude.place import Place
+from importers.tail import Malformed
+from memory.drafts import SessionDraft
+
+__all__ = ["PROVIDER", "Owner", "moment", "owner_of", "session_draft"]
+
+PROVIDER: Final = "claude"
+
+_OPEN_CHAINS: Final = 64
+_LONGEST_ID: Final = 200
+_WORKTREES: Final = "/.claude/worktrees/"
+_META_BYTES: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """A session by the client's ids; ``is_warmup`` marks agents that only warm a cache."""
+
+    source_session_id: str
+    session: str
+    parent: str | None = None
+    is_warmup: bool = False
+
+
+def owner_of(row: Mapping[str, Any], context: dict[str, Any], place: Place) -> Owner:
+    """Return the session of a row. Raises Malformed for an id that is none."""
+    session = _checked(row.get("sessionId") or place.session)
+    agent = row.get("agentId") or place.agent
+    if agent and (place.agent or row.get("isSidechain")):
+        if _is_warmup(row):
+            context["warmup"] = True
+        warmup = place.agent is not None and bool(context.get("warmup"))
+        name = f"agent-{_checked(agent)}"
+        return Owner(source_session_id=name, session=session, parent=session, is_warmup=warmup)
+    if row.get("isSidechain"):
+        root = _chain_root(row, context)
+        warmup = root in context.get("warm_chains", ())
+        name = f"{session}/sidechain-{root}"
+        return Owner(source_session_id=name, session=session, parent=session, is_warmup=warmup)
+    return Owner(source_session_id=session, session=session)
+
+
+def session_draft(row: Mapping[str, Any], owner: Owner, *, meta: Path | None) -> SessionDraft:
+    """Return the session as one of its first rows tells it; ``meta`` describes a sub-agent."""
+    directory = str(row["cwd"]) if row.get("cwd") else None
+    payload = {
+        "cwd": directory,
+        "git_branch": row.get("gitBranch"),
+        "version": row.get("version"),
+        "entrypoint": row.get("entrypoint"),
+    }
+    if directory and _WORKTREES in directory:
+        directory, _, rest = directory.partition(_WORKTREES)
+        payload["worktree"] = rest.partition("/")[0]
+    about = _meta(meta) if meta is not None else {}
+    payload |= {
+        "agent_type": about.get("agentType"),
+        "call_id": about.get("toolUseId"),
+        "spawn_depth": about.get("spawnDepth"),
+    }
+    return SessionDraft(
+        provider=PROVIDER,
+        source_client=PROVIDER,
+        source_session_id=owner.source_session_id,
+        title=str(about["description"]) if about.get("description") else None,
+        directory=directory,
+        parent=owner.parent,
+        started_at=moment(row),
+        payload={key: value for key, value in payload.items() if value is not None},
+    )
+
+
+def moment(row: Mapping[str, Any]) -> datetime | None:
+    """Return a row's time, or None when it has none that can be read."""
+    text = row.get("timestamp")
+    if not isinstance(text, str):
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _checked(name: object) -> str:
+    text = str(name)
+    if not text or len(text) > _LONGEST_ID:
+        raise Malformed("a session or agent id that is empty or too long")
+    return text
+
+
+def _is_warmup(row: Mapping[str, Any]) -> bool:
+    message = row.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return row.get("type") == "user" and content == WARMUP
+
+
+def _chain_root(row: Mapping[str, Any], context: dict[str, Any]) -> str:
+    """Return the first row's uuid of the chain that this row continues."""
+    chains: dict[str, str] = context.setdefault("chains", {})
+    uuid, parent = str(row["uuid"]), row.get("parentUuid")
+    newest = next(reversed(chains.values()), uuid)
+    root = chains.get(str(parent), newest) if parent else uuid
+    chains[uuid] = root
+    while len(chains) > _OPEN_CHAINS:
+        del chains[next(iter(chains))]
+    if root == uuid and _is_warmup(row):
+        context.setdefault("warm_chains", []).append(root)
+    return root
+
+
+def _meta(path: Path) -> dict[str, Any]:
+    """Return what the client wrote beside a sub-agent's transcript; nothing when unreadable."""
+    try:
+        with path.open("rb") as file:
+            value = json.loads(file.read(_META_BYTES))
+    except (OSError, ValueError):
+        return {}  # the description is an ornament; the transcript tells the rest
+    return value if isinstance(value, dict) else {}

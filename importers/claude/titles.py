@@ -1,0 +1,115 @@
+"""Titles: rows without a uuid that name a session, sometimes another one."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from importers.claude.head import peek
+from importers.claude.place import Place, last_uuids, transcripts
+from importers.claude.sessions import PROVIDER, Owner, moment, session_draft
+from importers.tail import Normalised, Record, decode
+from memory.drafts import Draft, Kind, content_hash, session_attribute, session_id_of
+
+__all__ = ["TITLES", "attribute", "normalise_title", "waiting_title"]
+
+TITLES: Final[Mapping[str, str]] = {
+    "summary": "summary",
+    "ai-title": "aiTitle",
+    "custom-title": "customTitle",
+}
+"""The types of rows that hold a title, and the field it stands in."""
+
+MAX_TITLE: Final = 500
+
+
+def normalise_title(record: Record, context: dict[str, Any], place: Place) -> Normalised:
+    """Return the title that a row gives to a session.
+
+    A title that the user chose is not replaced by one that the client made up. For a title that
+    stands before the session's first message, its place is kept until `waiting_title` fetches it.
+    """
+    row = record.value
+    kind = str(row["type"])
+    title = _text(row)
+    if not title:
+        return Normalised(skipped="title: empty")
+    if place.agent is not None:
+        return Normalised(skipped="title: in a sub-agent's file")
+    if kind == "summary":
+        return _summary(str(row.get("leafUuid")), title, context, place)
+    session = str(row.get("sessionId") or place.session)
+    custom: list[str] = context.setdefault("named", [])
+    if kind == "custom-title" and session not in custom:
+        custom.append(session)
+    elif kind == "ai-title" and session in custom:
+        return Normalised(skipped="title: the user chose one")
+    if session not in context.get("sessions", ()):
+        context["title_at"] = record.offset
+        return Normalised(skipped="title: waits for the first message")
+    return _titled(session, title, context)
+
+
+def waiting_title(session: str, context: dict[str, Any], place: Place) -> list[Draft]:
+    """Return the title that stood before the session's first message, once.
+
+    Raises OSError and Malformed.
+    """
+    if "title_at" not in context:
+        return []
+    with place.path.open("rb") as file:
+        file.seek(context.pop("title_at"))
+        row = decode(file.readline())
+    return _titled(session, _text(row), context).drafts
+
+
+def attribute(session: str, name: str, value: str, *, nth: int, row: Mapping[str, Any]) -> Draft:
+    """Return an attribute of a session; ``nth`` tells a value that returns from a repeated row."""
+    session_id = session_id_of(PROVIDER, session)
+    return Draft(
+        kind=Kind.SESSION,
+        content=value,
+        source_client=PROVIDER,
+        provider=PROVIDER,
+        session_id=session_id,
+        source_id=f"{name}/{session}/{_digest(value)}/{nth}",
+        key=session_attribute(session_id, name),
+        occurred_at=moment(row),
+        fingerprint=content_hash(name, value),
+    )
+
+
+def _summary(leaf: str, title: str, context: dict[str, Any], place: Place) -> Normalised:
+    """Give a summary to the session whose last row it names, which is often another one's."""
+    for path in transcripts(place.project):
+        if leaf not in last_uuids(path):
+            continue
+        head = peek(path)
+        if head is None:
+            break
+        owner = Owner(source_session_id=head.session, session=head.session)
+        given = _titled(head.session, title, context)
+        if given.drafts:
+            given.sessions.append(session_draft(head.row, owner, meta=None))
+        return given
+    return Normalised(skipped="title: of a session that is not here")
+
+
+def _titled(session: str, title: str, context: dict[str, Any]) -> Normalised:
+    """Return the title as an attribute; the context keeps hashes, for a title may hold a secret."""
+    known: dict[str, dict[str, Any]] = context.setdefault("titles", {})
+    seen = known.setdefault(session, {"last": "", "counts": {}})
+    digest = _digest(title)
+    if seen["last"] == digest:
+        return Normalised(skipped="title: repeated")
+    nth = seen["counts"][digest] = seen["counts"].get(digest, 0) + 1
+    seen["last"] = digest
+    row = {"timestamp": context.get("at")}
+    return Normalised(drafts=[attribute(session, "title", title, nth=nth, row=row)])
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    return str(row.get(TITLES[str(row["type"])]) or "").strip()[:MAX_TITLE]
+
+
+def _digest(value: str) -> str:
+    return hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()[:32]
