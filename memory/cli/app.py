@@ -8,23 +8,43 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points, version
+from importlib.metadata import EntryPoint, version
 from itertools import takewhile
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from memory.cli import plugins
 from memory.errors import LedgerError
 
-__all__ = ["COMMANDS", "GROUP", "run"]
-
-GROUP: Final = "memory.commands"
-"""The entry-point group by which other packages add commands."""
+__all__ = ["COMMANDS", "run"]
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "url": ("memory.cli.url:url", "Print the ledger's address, password included."),
+    "setup": ("memory.cli.setup:setup", "Start the server, build the schema, import every store."),
+    "status": ("memory.cli.status:status", "Show where the ledger is and what it holds."),
+    "search": ("memory.cli.search:search", "Search everything the clients said and did."),
+    "show": (
+        "memory.cli.show:show",
+        "Show an entry whole, or a session's conversation page by page.",
+    ),
+    "sessions": ("memory.cli.sessions:sessions", "List the sessions that were active last."),
+    "projects": (
+        "memory.cli.projects:projects",
+        "List the projects, and what the ledger holds of each.",
+    ),
+    "context": (
+        "memory.cli.context:context",
+        "Show a project's current facts, decisions, preferences, state and last events.",
+    ),
+    "changes": (
+        "memory.cli.changes:changes",
+        "Show what a client wrote: messages, values, events and states, oldest first.",
+    ),
+    "connect": ("memory.cli.connect:connect", "Print the commands that connect the clients."),
+    "doctor": ("memory.cli.doctor:doctor", "Check everything, and say what mends what is broken."),
     "pg": ("memory.cli.pg:app", "Start, stop and watch the embedded PostgreSQL."),
+    "url": ("memory.cli.url:url", "Print the ledger's address, password included."),
 }
 """Each command's place and its one-line help, in the order of `memory --help`."""
 
@@ -39,17 +59,19 @@ class _Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
         if name in COMMANDS:
-            self.add_command(_loaded(COMMANDS[name][0], name), name)
+            module, _, attribute = COMMANDS[name][0].partition(":")
+            found = getattr(import_module(module), attribute)
+            self.add_command(plugins.as_command(found, name), name)
         elif name in (added := _added()):
-            self.add_command(_command(_load(added[name]), name), name)
+            self.add_command(plugins.as_command(plugins.named(added[name]), name), name)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         for name, entry_point in _added().items():
             try:
-                command = _command(_load(entry_point), name)
+                command = plugins.as_command(plugins.named(entry_point), name)
             except LedgerError as error:  # one broken package must not hide the other commands
-                command = _named(name, str(error))
+                command = _listed(name, str(error))
             self.add_command(command, name)
         super().format_commands(ctx, formatter)
 
@@ -84,7 +106,7 @@ def _group() -> TyperGroup:
     app.callback()(_root)
     group = typer.main.get_group(app)
     for name, (_, words) in COMMANDS.items():
-        group.add_command(_named(name, words))
+        group.add_command(_listed(name, words))
     return group
 
 
@@ -106,36 +128,11 @@ def _root(
     """Search and look after the memory that Claude Code, Codex and OpenCode share."""
 
 
-def _named(name: str, words: str) -> TyperCommand:
+def _listed(name: str, words: str) -> TyperCommand:
     """Return what stands for a command in the list of commands."""
     return TyperCommand(name, help=words, rich_markup_mode=None)
 
 
 def _added() -> dict[str, EntryPoint]:
     """Return the commands of other packages by name; ours cannot be replaced."""
-    return {each.name: each for each in entry_points(group=GROUP) if each.name not in COMMANDS}
-
-
-def _load(entry_point: EntryPoint) -> Any:
-    """Load another package's command; raises LedgerError when that package is broken."""
-    try:
-        return entry_point.load()
-    except (ImportError, AttributeError) as error:
-        message = f"{entry_point.value} cannot be loaded ({error}); install its package again."
-        raise LedgerError(message, code="broken_package") from error
-
-
-def _loaded(place: str, name: str) -> Any:
-    module, _, attribute = place.partition(":")
-    return _command(getattr(import_module(module), attribute), name)
-
-
-def _command(found: Any, name: str) -> Any:
-    """Return the command that an app, or a function, stands for."""
-    app = found
-    if not isinstance(found, typer.Typer):
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command()(found)
-    command = typer.main.get_command(app)
-    command.name = name
-    return command
+    return {k: v for k, v in plugins.points(plugins.COMMANDS).items() if k not in COMMANDS}

@@ -1,0 +1,78 @@
+"""How an entry looks, as JSON and in a list for people."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from memory.cli.output import iso, moment, one_line
+from memory.drafts import STATE_KEY
+from memory.models import Entry
+from memory.text import displayable
+
+__all__ = ["body", "facts", "headline", "summary"]
+
+_LONGEST_LINE: Final = 160  # characters of an entry in a list
+_COLOURS: Final[Mapping[str, str]] = {
+    "user": "bold green",
+    "assistant": "bold cyan",
+    "summary": "bold magenta",
+    "tool_call": "yellow",
+    "tool_result": "yellow",
+}
+
+
+def facts(entry: Entry) -> dict[str, Any]:
+    """Return an entry as a JSON-safe object, whole."""
+    return {
+        "id": str(entry.id),
+        "kind": entry.kind,
+        "project_id": _id(entry.project_id),
+        "session_id": _id(entry.session_id),
+        "source_client": entry.source_client,
+        "provider": entry.provider,
+        "machine": entry.machine,
+        "source_id": entry.source_id,
+        "version": entry.version,
+        "role": entry.role,
+        "position": entry.position,
+        "key": entry.key,
+        "content": entry.content,
+        "payload": entry.payload,
+        "origin": entry.origin,
+        "occurred_at": iso(entry.occurred_at),
+        "recorded_at": iso(entry.recorded_at),
+        "supersedes": _id(entry.supersedes),
+    }
+
+
+def headline(entry: Entry) -> Text:
+    """Return who said it, what it is, and when."""
+    who = entry.role or entry.kind
+    version = f" (version {entry.version})" if entry.version > 1 else ""
+    return Text.assemble(
+        (one_line(who), _COLOURS.get(who, "bold")),
+        ("  " + one_line(entry.source_client), ""),
+        (f"  {moment(entry.occurred_at)}{version}", "dim"),
+    )
+
+
+def summary(entry: Entry) -> str:
+    """Return an entry in one short line, its key before what it says."""
+    key = f"{entry.key}: " if entry.key and entry.key != STATE_KEY else ""
+    line = one_line(key + entry.content[: 4 * _LONGEST_LINE])
+    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
+
+
+def body(screen: Console, text: str, *, lines: int | None) -> None:
+    """Print stored text, indented; ``lines`` is how many at most, None for all."""
+    shown = displayable(text).splitlines()
+    if lines is not None and len(shown) > lines:
+        shown = [*shown[:lines], f"… {len(shown) - lines} more lines"]
+    screen.print(Padding(Text("\n".join(shown)), (0, 0, 0, 2)), soft_wrap=False)
+
+
+def _id(value: object) -> str | None:
+    return None if value is None else str(value)

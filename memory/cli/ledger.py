@@ -1,0 +1,45 @@
+"""One command's use of the ledger."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from memory import log
+from memory.database import Database
+from memory.search import place
+from memory.settings import Settings
+
+__all__ = ["configured", "lag", "read"]
+
+T = TypeVar("T")
+
+
+def configured() -> Settings:
+    """Return the environment's settings, with logs at the level they name."""
+    settings = Settings.from_environment()
+    log.configure(settings.log_level)
+    return settings
+
+
+def read(
+    work: Callable[[Any], Awaitable[T]],
+    *,
+    settings: Settings | None = None,
+    ensure_schema: bool = True,
+) -> T:
+    """Run work in one transaction, with a database session, and return its result."""
+    opened = Database(settings or configured(), ensure_schema=ensure_schema)
+    return asyncio.run(_read(opened, work))
+
+
+async def lag(session: Any) -> int:
+    """Count the entries that are not indexed yet."""
+    progress = await place.read(session)
+    return await place.behind(session, *([place.after(progress)] if progress else []))
+
+
+async def _read(database: Database, work: Callable[[Any], Awaitable[T]]) -> T:
+    try:
+        return await database.transact(work)
+    finally:
+        await database.close()

@@ -1,0 +1,20 @@
+"""The options that several commands share."""
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["Client", "Project", "limit"]
+
+Client = Annotated[
+    str | None,
+    typer.Option("--client", help="Only what this client wrote: claude, codex, opencode …"),
+]
+Project = Annotated[
+    str | None, typer.Option("--project", help="Only this project: its name or its id.")
+]
+
+
+def limit(words: str, *, most: int) -> object:
+    """Return the option for how many; numbers outside 1 to ``most`` are wrong usage."""
+    return typer.Option("--limit", min=1, max=most, help=f"{words}, at most {most}.")

@@ -1,0 +1,140 @@
+"""Search, for people."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from memory import search as searching
+from memory.cli.entries import facts
+from memory.cli.ledger import read
+from memory.cli.names import project_named, project_names, session_named
+from memory.cli.options import Client, Project, limit
+from memory.cli.output import Json, console, moment, one_line, print_json
+from memory.cli.times import moment_of
+from memory.crud.prefix import short_ids
+from memory.search import Answer, Hit, Request
+
+__all__ = ["search"]
+
+_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    answer: Answer
+    projects: dict[Any, str]
+    ids: dict[Any, str]
+
+
+def search(
+    query: Annotated[
+        list[str], typer.Argument(help='Words, a question, an identifier, an id or a "phrase".')
+    ],
+    *,
+    client: Client = None,
+    project: Project = None,
+    session: Annotated[
+        str | None, typer.Option("--session", help="Only this session: its id or first digits.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help="Only this kind: message, fact, decision … (repeatable)."),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", help="Not before: a time, or 2h, 3d, 1w ago.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", help="Not after: a time, or 2h, 3d, 1w ago.")
+    ] = None,
+    most: Annotated[int, limit("How many hits", most=_MOST)] = 10,
+    as_json: Json = False,
+) -> None:
+    """Search everything the clients said and did."""
+    now = datetime.now(UTC)
+    first, last = moment_of("--since", since, now=now), moment_of("--until", until, now=now)
+
+    async def find(database: Any) -> _Found:
+        request = Request(
+            " ".join(query),
+            limit=most,
+            source_client=client,
+            project_id=(await project_named(database, project)).id if project else None,
+            session_id=await session_named(database, session) if session else None,
+            kinds=tuple(kind or ()),
+            since=first,
+            until=last,
+        )
+        answer = await searching.search(database, request)
+        ids = await short_ids(database, [hit.entry.id for hit in answer.hits])
+        return _Found(answer, await project_names(database), ids)
+
+    found = read(find)
+    if as_json:
+        print_json(_facts(found))
+    else:
+        _show(found)
+
+
+def _facts(found: _Found) -> dict[str, Any]:
+    answer = found.answer
+    return {
+        "hits": [_hit_facts(hit, found) for hit in answer.hits],
+        "total": answer.total,
+        "total_is_exact": answer.total_is_exact,
+        "ways": dict(answer.ways),
+        "unindexed": answer.unindexed,
+        "note": answer.note,
+    }
+
+
+def _hit_facts(hit: Hit, found: _Found) -> dict[str, Any]:
+    newer = str(hit.superseded_by) if hit.superseded_by else None
+    return {
+        "score": round(hit.score, 4),
+        "snippet": hit.snippet,
+        "words": list(hit.why.words),
+        "copies": hit.copies,
+        "superseded_by": newer,
+        "project": found.projects.get(hit.entry.project_id),
+        "entry": facts(hit.entry),
+    }
+
+
+def _show(found: _Found) -> None:
+    screen = console()
+    answer = found.answer
+    for hit in answer.hits:
+        entry = hit.entry
+        said = " ".join(
+            (
+                f"{moment(entry.occurred_at)} ",
+                one_line(entry.source_client),
+                one_line(found.projects.get(entry.project_id, "-")),
+                one_line(entry.role or entry.kind),
+            )
+        )
+        old = "  superseded" if hit.superseded_by else ""
+        screen.print(
+            Text.assemble(
+                (f"{hit.score:6.3f}", "bold"),
+                f"  {said}  ",
+                (found.ids.get(entry.id, str(entry.id)), "cyan"),
+                (old, "yellow"),
+            )
+        )
+        screen.print(Text.assemble("        ", _marked(hit)))
+    more = "" if answer.total_is_exact else "at least "
+    shown = f"{len(answer.hits)} of {more}{answer.total:,} matches" if answer.hits else "No match."
+    screen.print(Text(f"{shown}  {one_line(answer.note)}".rstrip(), style="dim"))
+
+
+def _marked(hit: Hit) -> Text:
+    """Return the snippet with the words of the query that it holds marked."""
+    snippet = Text(one_line(hit.snippet))
+    for word in hit.why.words:
+        snippet.highlight_regex(re.compile(re.escape(word) + r"\w*", re.IGNORECASE), "bold yellow")
+    return snippet
