@@ -1,0 +1,112 @@
+"""Tools about projects."""
+
+from typing import Any, Final
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from memory import crud
+from memory.crud import ProjectSummary
+from memory.errors import InvalidInput
+from memory.tools.answers import cut, room, that_fit
+from memory.tools.arguments import text
+from memory.tools.quotes import iso, shown
+from memory.tools.tool import Answer, Call, Tool
+
+__all__ = ["TOOLS"]
+
+MAX_NAME: Final = 200
+MAX_DESCRIPTION: Final = 10_000
+
+_ABOUT_BYTES: Final = 400  # of a description in the list
+_DIRECTORIES: Final = 3  # of a project in the list
+_CURSOR: Final = "after-"
+
+
+async def _list_projects(session: AsyncSession, call: Call) -> Answer:
+    summaries = await crud.list_projects(session)
+    rest = summaries[_place(summaries, call["cursor"]) :]
+    answer: Answer = {"total": len(summaries)}
+    projects = that_fit(map(_project, rest), room(answer))
+    if len(projects) == len(rest):
+        return {**answer, "projects": projects, "next_cursor": None}
+    cursor = _CURSOR + projects[-1]["project_id"]
+    return {**answer, "projects": projects, "truncated": True, "next_cursor": cursor}
+
+
+def _place(summaries: list[ProjectSummary], cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    ids = [_CURSOR + str(summary.project.id) for summary in summaries]
+    if cursor in ids:
+        return ids.index(cursor) + 1
+    raise InvalidInput(
+        "This is no cursor of list_projects; pass next_cursor exactly as it came, or leave it out.",
+        code="bad_cursor",
+    )
+
+
+def _project(summary: ProjectSummary) -> dict[str, Any]:
+    project = summary.project
+    described = shown(project.description)
+    more = len(summary.directories) - _DIRECTORIES
+    return {
+        "project_id": str(project.id),
+        "name": shown(project.name),
+        **({"description": cut(described, _ABOUT_BYTES)} if described else {}),
+        "sessions": summary.sessions,
+        "entries": summary.entries,
+        "last_recorded_at": iso(summary.last_at),
+        "directories": [shown(each) for each in summary.directories[:_DIRECTORIES]],
+        **({"more_directories": more} if more > 0 else {}),
+        "source_client": shown(project.source_client),
+    }
+
+
+async def _create_project(session: AsyncSession, call: Call) -> Answer:
+    project, is_new = await crud.create_project(
+        session,
+        call["name"],
+        description=call["description"],
+        source_client=call.source_client,
+    )
+    notes = []
+    if not is_new:
+        notes.append("A project of this name was there already; name and description stay.")
+    return {
+        "project_id": str(project.id),
+        "name": shown(project.name),
+        "description": cut(shown(project.description) or "", _ABOUT_BYTES) or None,
+        "source_client": shown(project.source_client),
+        "recorded_at": iso(project.recorded_at),
+        "is_new": is_new,
+        "notes": notes,
+    }
+
+
+TOOLS: Final = (
+    Tool(
+        name="list_projects",
+        title="List projects",
+        description=(
+            "List the projects of the ledger by name, with id, directories and how much each"
+            " holds. Long lists go on with cursor."
+        ),
+        parameters=(text("cursor", "next_cursor of the last answer"),),
+        run=_list_projects,
+    ),
+    Tool(
+        name="create_project",
+        title="Create a project",
+        description=(
+            "Create a project and return its id; a name that exists (letter case ignored) returns"
+            " that project unchanged."
+        ),
+        parameters=(
+            text("name", f"at most {MAX_NAME} characters", most=MAX_NAME, required=True),
+            text("description", most=MAX_DESCRIPTION),
+            text("source_client", "default: the calling client"),
+        ),
+        run=_create_project,
+        writes=True,
+    ),
+)

@@ -1,0 +1,121 @@
+"""The tool that searches everything."""
+
+from typing import Any, Final
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from memory import crud, search
+from memory.drafts import Kind
+from memory.search import Hit, Request
+from memory.tools.answers import cut, room, that_fit
+from memory.tools.arguments import (
+    MAX_CONTENT_BYTES,
+    choice,
+    count,
+    flag,
+    identifier,
+    text,
+    time,
+)
+from memory.tools.quotes import iso, shown
+from memory.tools.tool import Answer, Call, Tool
+
+__all__ = ["TOOLS"]
+
+_SNIPPET_BYTES: Final = 1_200
+_MOST: Final = 100
+
+
+async def _search_history(session: AsyncSession, call: Call) -> Answer:
+    if call["project_id"] is not None:
+        await crud.get_project(session, call["project_id"])
+    if call["session_id"] is not None:
+        await crud.get_session(session, call["session_id"])
+    request = Request(
+        call["query"],
+        limit=call["limit"],
+        source_client=call["source_client"],
+        project_id=call["project_id"],
+        session_id=call["session_id"],
+        kinds=(call["kind"],) if call["kind"] else (),
+        roles=(call["role"],) if call["role"] else (),
+        since=call["since"],
+        until=call["until"],
+        include_system=call["include_system"],
+    )
+    found = await search.search(session, request)
+    answer: Answer = {
+        "total": found.total,
+        "total_is_exact": found.total_is_exact,
+        "found_by": dict(found.ways),
+        "semantic": "on" if call.settings.use_embeddings else "off",
+        **({"unindexed": found.unindexed} if found.unindexed else {}),
+    }
+    names = await _project_names(session, found.hits)
+    hits = that_fit((_hit(hit, names) for hit in found.hits), room(answer))
+    if len(hits) < len(found.hits):
+        answer["truncated"] = True
+    notes = [found.note] if found.note else []
+    if len(hits) < found.total:
+        notes.append("There are more matches; narrow them with project_id, kind, since or until.")
+    return {**answer, "hits": hits, "notes": notes}
+
+
+def _hit(hit: Hit, names: dict[object, str]) -> dict[str, Any]:
+    entry = hit.entry
+    quoted = {
+        "id": str(entry.id),
+        "kind": entry.kind,
+        "key": shown(entry.key),
+        "role": shown(entry.role),
+        "source_client": shown(entry.source_client),
+        "time": iso(entry.occurred_at),
+        "project": names.get(entry.project_id),
+        "project_id": str(entry.project_id) if entry.project_id else None,
+        "session_id": str(entry.session_id) if entry.session_id else None,
+        "snippet": cut(shown(hit.snippet) or "", _SNIPPET_BYTES),
+        "content_length": len(entry.content),
+        "score": round(hit.score, 3),
+        "words": [shown(word) for word in hit.why.words],
+        "superseded_by": str(hit.superseded_by) if hit.superseded_by else None,
+        "copies": hit.copies if hit.copies > 1 else None,
+    }
+    return {name: value for name, value in quoted.items() if value is not None}
+
+
+async def _project_names(session: AsyncSession, hits: list[Hit]) -> dict[object, str]:
+    ids = {hit.entry.project_id for hit in hits if hit.entry.project_id is not None}
+    return {each: shown((await crud.get_project(session, each)).name) or "" for each in ids}
+
+
+TOOLS: Final = (
+    Tool(
+        name="search_history",
+        title="Search everything",
+        description=(
+            "Search all sessions and records of every client and project: exact identifiers, error"
+            " texts, paths, quoted phrases or a plain question, in any language. Hits are quoted"
+            " with author, time and id; get_message reads one whole."
+        ),
+        parameters=(
+            text(
+                "query",
+                "words, an id or a question",
+                most=MAX_CONTENT_BYTES,
+                required=True,
+                may_be_empty=True,
+            ),
+            count(default=10, most=_MOST),
+            text("source_client", "only what this client wrote: claude, codex, opencode ..."),
+            identifier("project_id"),
+            identifier("session_id"),
+            choice("kind", "", list(Kind)),
+            text("role", "such as user, assistant, tool_result"),
+            time("since", "of what happened; ISO 8601; without zone UTC"),
+            time("until"),
+            flag("include_system", "also instructions that clients put in themselves"),
+        ),
+        run=_search_history,
+        always_load=True,
+    ),
+)

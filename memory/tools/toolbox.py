@@ -1,0 +1,134 @@
+"""The tools at work: a call comes in as JSON, an answer goes out as text, nothing is raised."""
+
+import asyncio
+import difflib
+import time
+import traceback
+from dataclasses import replace
+from typing import Final
+
+from memory import log, search
+from memory.database import Database
+from memory.errors import InvalidInput, LedgerError
+from memory.settings import Settings
+from memory.tools.answers import encode, failure, success
+from memory.tools.arguments import parse
+from memory.tools.caller import Caller
+from memory.tools.registry import TOOLS
+from memory.tools.tool import Answer, Call, Tool
+
+__all__ = ["Toolbox"]
+
+POOL_SIZE: Final = 2
+IDLE_SECONDS: Final = 60.0  # after which no connection is kept
+HOUSE_SECONDS: Final = 10.0  # between two looks at that
+INDEX_DELAY_SECONDS: Final = 0.5  # so that a burst of writes is indexed at once
+
+_log = log.get(__name__)
+_BY_NAME: Final = {tool.name: tool for tool in TOOLS}
+
+
+class Toolbox:
+    """The tools of one process, and its connection to the ledger.
+
+    Built with an error in place of settings, every call answers with that error.
+    """
+
+    def __init__(self, settings: Settings | LedgerError) -> None:
+        """Open nothing; the first call connects."""
+        self._broken = settings if isinstance(settings, LedgerError) else None
+        self._settings = settings if isinstance(settings, Settings) else None
+        if self._settings is not None and self._settings.pool_is_default:
+            # Thirty windows with ten connections each would be more than a server allows.
+            self._settings = replace(self._settings, pool_size=POOL_SIZE, max_overflow=0)
+        self._database = Database(self._settings) if self._settings else None
+        # Calls wait here and not in the pool, which gives up after a while. Writes go one after
+        # another, so that what a client sent first is recorded first.
+        self._slots = asyncio.Semaphore(_connections(self._settings))
+        self._writing = asyncio.Lock()
+        self._written = asyncio.Event()
+
+    async def call(self, name: str, arguments: object, caller: Caller) -> str:
+        """Carry out one call and return its answer as compact JSON text."""
+        try:
+            answer = await self._answer(name, arguments, caller)
+        except LedgerError as error:
+            answer = failure(error)
+        except Exception as error:  # noqa: BLE001 - the edge: logged, answered, and on it goes
+            # The stack alone: an error's text may repeat what was sent.
+            stack = "".join(traceback.format_tb(error.__traceback__))
+            _log.error("%s failed with %s\n%s", name, type(error).__name__, stack)
+            answer = failure(LedgerError())
+        return encode(answer)
+
+    async def _answer(self, name: str, arguments: object, caller: Caller) -> Answer:
+        tool = _find(name)
+        parsed = parse(tool.name, tool.parameters, arguments)
+        try:
+            if self._settings is None or self._database is None:
+                raise self._broken or LedgerError()
+            call = Call(arguments=parsed, caller=caller, settings=self._settings)
+            if tool.writes:
+                async with self._writing:
+                    answer = await self._run(self._database, tool, call)
+                self._written.set()
+            else:
+                answer = await self._run(self._database, tool, call)
+        except LedgerError as error:
+            if tool.without_database is None:
+                raise
+            answer = tool.without_database(caller, error)
+        return success(answer, parsed.notes)
+
+    async def _run(self, database: Database, tool: Tool, call: Call) -> Answer:
+        async with self._slots:
+            return await database.transact(lambda session: tool.run(session, call))
+
+    async def keep_house(self) -> None:
+        """Index what was written and close idle connections, until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._index_writes())
+            group.create_task(self._close_idle())
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._database is not None:
+            await self._database.close()
+
+    async def _index_writes(self) -> None:
+        """Index after writes; a search finds what is not indexed yet as well."""
+        while self._database is not None:
+            await self._written.wait()
+            await asyncio.sleep(INDEX_DELAY_SECONDS)
+            self._written.clear()
+            try:
+                started = time.monotonic()
+                indexed = await self._database.transact(search.index)
+            except LedgerError as error:
+                _log.warning("indexing failed: %s", error)
+                continue
+            _log.debug("indexed %s in %.3f s", indexed.count, time.monotonic() - started)
+            if indexed.remaining and indexed.count:
+                self._written.set()
+
+    async def _close_idle(self) -> None:
+        while self._database is not None:
+            await asyncio.sleep(HOUSE_SECONDS)
+            try:
+                await self._database.close_idle(seconds=IDLE_SECONDS)
+            except LedgerError as error:
+                _log.warning("closing idle connections failed: %s", error)
+
+
+def _find(name: str) -> Tool:
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    near = difflib.get_close_matches(name, _BY_NAME, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise InvalidInput(
+        f"There is no such tool.{hint} There are: {', '.join(_BY_NAME)}.", code="unknown_tool"
+    )
+
+
+def _connections(settings: Settings | None) -> int:
+    return settings.pool_size + settings.max_overflow if settings else 1
