@@ -6,10 +6,10 @@ two writers of one key form one chain. Rows reach the table through one insert s
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final, cast
 
-from sqlalchemy import select, text
+from sqlalchemy import Table, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -20,6 +20,8 @@ from memory.errors import Conflict, InvalidInput, NotFound
 from memory.models import Entry, Head, Session
 
 __all__ = ["Appended", "append", "head_name", "lock_names"]
+
+_ENTRIES: Final = cast("Table", Entry.__table__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,8 @@ async def append(
 
     Raises NotFound for an unknown session, Conflict, Credential and InvalidInput.
     """
-    batch = await _with_projects(session, prepare(drafts, imported=imported))
+    batch = prepare(drafts, imported=imported)
+    await _resolve_projects(session, batch)
     await lock_names(session, _names(batch, imported=imported))
     known = await KnownEntries.read(session, batch, imported=imported)
     results: list[Appended] = []
@@ -93,11 +96,11 @@ def _names(batch: Sequence[Prepared], *, imported: bool) -> set[str]:
     return names
 
 
-async def _with_projects(session: AsyncSession, batch: list[Prepared]) -> list[Prepared]:
+async def _resolve_projects(session: AsyncSession, batch: Sequence[Prepared]) -> None:
     """Give each draft its session's project unless it names one."""
     wanted = {each.draft.session_id for each in batch if each.draft.session_id is not None}
     if not wanted:
-        return batch
+        return
     rows = await session.execute(
         select(Session.id, Session.project_id).where(Session.id.in_(wanted))
     )
@@ -105,12 +108,9 @@ async def _with_projects(session: AsyncSession, batch: list[Prepared]) -> list[P
     unknown = wanted - set(projects)
     if unknown:
         raise NotFound(f"No session has the id {min(unknown)}; start_session gives one.")
-    return [
-        each
-        if each.draft.project_id is not None or each.draft.session_id is None
-        else replace(each, draft=replace(each.draft, project_id=projects[each.draft.session_id]))
-        for each in batch
-    ]
+    for each in batch:
+        if each.project_id is None and each.draft.session_id is not None:
+            each.project_id = projects[each.draft.session_id]
 
 
 def _refuse_change(each: Prepared, known: KnownEntries) -> None:
@@ -147,15 +147,18 @@ async def _insert(session: AsyncSession, rows: list[dict[str, Any]]) -> None:
     unsorted batches of two writers deadlock. A row that another writer was quicker with raises
     23505, upon which `Database.transact` runs the whole again and finds it.
     """
-    numbers = await session.scalars(
-        text("SELECT nextval('entries_seq') FROM generate_series(1, :count)"), {"count": len(rows)}
-    )
-    for row, number in zip(rows, numbers, strict=True):
-        row["seq"] = number
+    if len(rows) > 1:
+        numbers = await session.scalars(
+            text("SELECT nextval('entries_seq') FROM generate_series(1, :count)"),
+            {"count": len(rows)},
+        )
+        for row, number in zip(rows, numbers, strict=True):
+            row["seq"] = number
     ordered = sorted(
         rows, key=lambda row: (str(row["session_id"]), row["source_id"] or "", row["version"])
     )
-    await session.execute(insert(Entry).returning(Entry.id), ordered)
+    # Into the table itself: the ORM's bookkeeping would cost more than the insert.
+    await session.execute(insert(_ENTRIES).returning(_ENTRIES.c.id), ordered)
 
 
 async def _move_heads(session: AsyncSession, rows: Sequence[Mapping[str, Any]]) -> None:

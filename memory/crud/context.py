@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from sqlalchemy import or_, select, tuple_
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.crud import cursor as cursors
@@ -118,9 +119,9 @@ async def _current(
     else:
         newest = (
             select(Entry.id)
-            .distinct(Entry.project_id, Entry.key)
             .where(mine, Entry.kind == kind, Entry.recorded_at <= as_of)
             .order_by(Entry.project_id, Entry.key, Entry.version.desc())
+            .ext(distinct_on(Entry.project_id, Entry.key))
         )
         statement = select(Entry).where(Entry.id.in_(newest))
     statement = statement.order_by(Entry.recorded_at.desc(), Entry.seq.desc()).limit(limit)

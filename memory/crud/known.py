@@ -74,7 +74,7 @@ class KnownEntries:
         row: dict[str, Any] = {
             "id": uuid7(),
             "kind": str(draft.kind),
-            "project_id": draft.project_id,
+            "project_id": each.project_id,
             "session_id": draft.session_id,
             "source_client": draft.source_client,
             "provider": draft.provider or draft.source_client,

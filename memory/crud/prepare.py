@@ -1,5 +1,6 @@
 """Drafts made fit for the database: cleaned, bounded, and refused when they hold a credential."""
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,20 +18,20 @@ MAX_KEY_BYTES: Final = 1024
 _SHORT_FIELDS: Final = ("source_client", "provider", "machine", "source_id", "role", "key")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Prepared:
-    """A draft that the database will take, and its place in the caller's list."""
+    """A draft that the database will take; ``project_id`` may come from its session."""
 
-    place: int
     draft: Draft
     content_hash: bytes
     occurred_at: datetime
+    project_id: uuid.UUID | None
 
     @property
     def head_key(self) -> tuple[str, str, str] | None:
         """What the draft is a version of, or None for kinds that have no head."""
         draft = self.draft
-        return (str(draft.project_id), draft.kind, draft.key) if draft.key is not None else None
+        return (str(self.project_id), draft.kind, draft.key) if draft.key is not None else None
 
 
 def prepare(drafts: Sequence[Draft], *, imported: bool) -> list[Prepared]:
@@ -40,7 +41,7 @@ def prepare(drafts: Sequence[Draft], *, imported: bool) -> list[Prepared]:
     Raises Credential (not for imported drafts, which were redacted) and InvalidInput.
     """
     now = datetime.now(UTC)
-    return [_prepare(place, draft, now, imported=imported) for place, draft in enumerate(drafts)]
+    return [_prepare(draft, now, imported=imported) for draft in drafts]
 
 
 def clean_name(value: str, *, where: str, most: int) -> str:
@@ -57,7 +58,7 @@ def clean_name(value: str, *, where: str, most: int) -> str:
     return name
 
 
-def _prepare(place: int, draft: Draft, now: datetime, *, imported: bool) -> Prepared:
+def _prepare(draft: Draft, now: datetime, *, imported: bool) -> Prepared:
     fingerprint = draft.content_hash  # of what the writer gave, so that a repeat is known
     cleaned = _clean(draft)
     _check_bytes("source id", cleaned.source_id, MAX_SOURCE_ID_BYTES)
@@ -67,22 +68,25 @@ def _prepare(place: int, draft: Draft, now: datetime, *, imported: bool) -> Prep
         crud_secret.refuse(cleaned.payload, where="payload")
         for name in _SHORT_FIELDS:
             crud_secret.refuse(getattr(cleaned, name), where=name)
-    return Prepared(place, cleaned, fingerprint, cleaned.occurred_at or now)
+    return Prepared(cleaned, fingerprint, cleaned.occurred_at or now, cleaned.project_id)
 
 
 def _clean(draft: Draft) -> Draft:
+    """Return the draft itself when there is nothing to replace, which is nearly always so."""
     changes: dict[str, Any] = {}
     content, replaced = text.clean(draft.content)
     payload, in_payload = text.clean_json(draft.payload)
-    origin, _ = text.clean_json(draft.origin)
-    replaced += in_payload
-    if replaced:
-        payload = {**(payload or {}), "replaced_characters": replaced}
+    origin, in_origin = text.clean_json(draft.origin)
     for name in _SHORT_FIELDS:
         value = getattr(draft, name)
-        if value is not None:
-            changes[name] = text.clean(value)[0]
-    return replace(draft, content=content, payload=payload, origin=origin, **changes)
+        cleaned, in_field = text.clean(value) if value is not None else (None, 0)
+        if in_field:
+            changes[name] = cleaned
+    if replaced + in_payload:
+        payload = {**(payload or {}), "replaced_characters": replaced + in_payload}
+    if changes or replaced + in_payload + in_origin:
+        return replace(draft, content=content, payload=payload, origin=origin, **changes)
+    return draft
 
 
 def _check_bytes(what: str, value: str | None, most: int) -> None:

@@ -93,7 +93,9 @@ async def start_sessions(session: AsyncSession, drafts: Sequence[SessionDraft]) 
     """
     if not drafts:
         return 0
-    unique = {draft.id: draft for draft in reversed(drafts)}
+    unique: dict[uuid.UUID, SessionDraft] = {}
+    for draft in drafts:
+        unique.setdefault(draft.id, draft)
     directories = [d.directory for d in unique.values() if d.directory and d.project_id is None]
     projects = await ensure_projects(
         session, directories, source_client=next(iter(unique.values())).source_client

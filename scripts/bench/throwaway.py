@@ -1,0 +1,46 @@
+"""A throw-away server for benchmarks, with the settings that are shipped, and the machine's name."""
+
+import contextlib
+import os
+import platform
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from memory import postgres
+from memory.settings import Settings
+
+__all__ = ["machine", "server"]
+
+
+@contextlib.contextmanager
+def server() -> Iterator[Settings]:
+    """Start a server in a temporary folder and remove both at the end."""
+    base = Path(tempfile.mkdtemp(prefix="shared-memory-bench-"))
+    base.chmod(0o755)  # the server's own account has to reach its home when this runs as root
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    settings = Settings(home=base / "home", port=port, machine="bench")
+    try:
+        postgres.ensure(settings)
+        yield replace(
+            settings,
+            database_url=postgres.application_url(settings),
+            owner_url=postgres.owner_url(settings),
+        )
+    finally:
+        postgres.stop(settings)
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def machine() -> str:
+    """Return one line that says where a table was measured."""
+    load = os.getloadavg()[0]
+    return (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, load {load:.1f},"
+        f" Python {platform.python_version()}"
+    )
