@@ -90,10 +90,10 @@ def read(source: Source, state: Mapping[str, Any] | None, normalise: Normalise) 
     Raises OSError when the file as a whole cannot be read.
     """
     path = present(source.path)
+    if state and _is_unchanged(state, path, path.stat()):
+        return Batch(state=dict(state))
     packed = path.name.endswith(PACKED)
     with _opened(path, packed=packed) as (text, status):
-        if state and _is_unchanged(state, path, status):
-            return Batch(state=dict(state))
         batch = Batch()
         place = _Place()
         if state:

@@ -1,40 +1,29 @@
-"""Images and documents: known by their hash, never carried along as base64."""
+"""Images and documents in Claude Code's content blocks."""
 
-import base64
-import binascii
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["blob", "is_blob", "placeholder", "without_blobs"]
+from importers.attachments import attachment
+
+__all__ = ["blob", "is_blob", "without_blobs"]
 
 
 def is_blob(block: object) -> bool:
-    """Tell whether a content block is an image or a document."""
-    return isinstance(block, dict) and isinstance(block.get("source"), dict)
+    """Tell whether a content block is an image, or a document that is not plain text."""
+    source = block.get("source") if isinstance(block, dict) else None
+    return isinstance(source, dict) and source.get("type") != "text"
 
 
 def blob(block: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of an image or document: type, media type, sha-256 and size in bytes."""
+    """Return what is kept of an image or document (see `importers.attachments`)."""
     source = block["source"]
-    kept: dict[str, Any] = {"type": str(block.get("type"))}
-    if source.get("media_type"):
-        kept["media_type"] = str(source["media_type"])
-    data = source.get("data")
-    if isinstance(data, str):
-        content = _bytes(data)
-        kept |= {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
-    elif isinstance(source.get("url"), str) and not source["url"].startswith("data:"):
-        kept["url"] = source["url"]
-    elif isinstance(source.get("file_id"), str):
-        kept["file_id"] = source["file_id"]
-    return kept
-
-
-def placeholder(kept: Mapping[str, Any]) -> str:
-    """Return the text that stands for an image or document."""
-    size = f", {kept['bytes']} bytes" if "bytes" in kept else ""
-    return f"[{kept['type']} {kept.get('media_type', '')}".rstrip() + f"{size}]"
+    media_type = str(source["media_type"]) if source.get("media_type") else None
+    if isinstance(source.get("data"), str):
+        url = f"data:{media_type or ''};base64,{source['data']}"
+    else:
+        url = str(source.get("url") or source.get("file_id") or "")
+    name = str(block["title"]) if block.get("title") else None
+    return attachment(url, media_type=media_type, name=name)
 
 
 def without_blobs(value: Any) -> Any:
@@ -46,11 +35,3 @@ def without_blobs(value: Any) -> Any:
     if is_blob(value) and isinstance(value["source"].get("data"), str):
         return blob(value)
     return {key: without_blobs(item) for key, item in value.items()}
-
-
-def _bytes(data: str) -> bytes:
-    """Return the decoded data; text that is no base64 stands for itself."""
-    try:
-        return base64.b64decode(data, validate=True)
-    except binascii.Error:
-        return data.encode(errors="surrogatepass")

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from importers.claude.blobs import blob, is_blob, placeholder, without_blobs
-from importers.claude.calls import call_text, result_text, saved_output
+from importers.attachments import label
+from importers.calls import call_text
+from importers.claude.blobs import blob, is_blob, without_blobs
 from importers.claude.harness import assistant_role, split_user_text, user_role
+from importers.claude.results import result_text, saved_output
 from importers.tail import Malformed
 
 __all__ = ["Part", "blocks_of", "parts"]
@@ -74,6 +76,9 @@ def _block_parts(row: Mapping[str, Any], block: dict[str, Any], results: Path | 
         return [_call(block)]
     if kind.endswith("tool_result"):
         return [_result(row, block, results)]
+    source = block.get("source")
+    if isinstance(source, dict) and isinstance(source.get("data"), str):
+        return _text_parts(row, source["data"])  # a document of plain text
     kept = without_blobs(block)
     part = Part(role="system", content=f"[{kind}]", payload={"block": kept}, said=(str(kept),))
     return [part]
@@ -106,7 +111,7 @@ def _result(row: Mapping[str, Any], block: Mapping[str, Any], results: Path | No
     call_id = str(block.get("tool_use_id") or "")
     payload: dict[str, Any] = {"call_id": call_id, "is_error": bool(block.get("is_error"))}
     if blobs:
-        payload["blobs"] = blobs
+        payload["attachments"] = blobs
     structured = row.get("toolUseResult")
     if isinstance(structured, dict) and structured.get("agentId"):
         payload["agent_id"] = str(structured["agentId"])
@@ -127,8 +132,8 @@ def _with_blobs(
     speaker = "assistant" if row.get("type") == "assistant" else user_role(row)
     part = next((part for part in reversed(found) if part.role == speaker), None)
     if part is None:
-        part = Part(role=speaker, content=" ".join(map(placeholder, kept)))
+        part = Part(role=speaker, content=" ".join(map(label, kept)))
         found = [*found, part]
-    part.payload["blobs"] = kept
+    part.payload["attachments"] = kept
     part.said = (*part.said, *(str(each.get("sha256")) for each in kept))
     return found

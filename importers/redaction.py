@@ -1,0 +1,34 @@
+"""Credentials leave a transcript before anything of it is stored, indexed or embedded."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from memory.crud_secret import redact, redact_json
+from memory.drafts import Draft
+from memory.errors import InvalidInput
+
+__all__ = ["redacted"]
+
+
+def redacted(draft: Draft) -> tuple[Draft, Counter[str]]:
+    """Return the draft with each credential in it replaced, and how many there were, by kind.
+
+    The fingerprint stays that of what the client wrote, so that better rules never make a known
+    message look changed.
+    """
+    content, kinds = redact(draft.content)
+    payload, in_payload = _payload(draft.payload)
+    changed = replace(draft, content=content, payload=payload, fingerprint=draft.content_hash)
+    return changed, kinds + in_payload
+
+
+def _payload(payload: Mapping[str, Any] | None) -> tuple[Mapping[str, Any] | None, Counter[str]]:
+    if payload is None:
+        return None, Counter()
+    try:
+        return redact_json(dict(payload))
+    except InvalidInput as error:
+        # Too deep to be looked through, so it must not be stored; the text beside it is.
+        return {"omitted": str(error)}, Counter()

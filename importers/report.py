@@ -1,0 +1,126 @@
+"""What a pass did, in numbers that add up."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from importers.base import Batch, Unreadable
+
+__all__ = ["MAX_DETAILS", "ClientReport", "Failed", "Happened", "Report"]
+
+MAX_DETAILS: Final = 100
+"""Unreadable records, events and failures that are told one by one; all are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A source that could not be read at all, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """What happened to a source itself since the last pass."""
+
+    path: str
+    event: str
+
+
+@dataclass(slots=True, kw_only=True)
+class ClientReport:
+    """One client's part of a pass.
+
+    ``records`` = ``imported`` + ``skipped`` + ``unreadable``; ``drafts`` = ``appended`` +
+    ``known`` + ``refused``. Every entry that was appended is counted once.
+    """
+
+    provider: str
+    stores: list[str] = field(default_factory=list)
+    files: int = 0
+    records: int = 0
+    imported: int = 0
+    drafts: int = 0
+    appended: int = 0
+    changed: int = 0  # of those appended: another content under an id that was known
+    known: int = 0
+    refused: int = 0
+    sessions: int = 0
+    unreadable: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    redacted: Counter[str] = field(default_factory=Counter)
+    unreadable_records: list[Unreadable] = field(default_factory=list)
+    refused_records: list[Unreadable] = field(default_factory=list)
+    events: list[Happened] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether every record and every draft is accounted for."""
+        read = self.imported + self.skipped.total() + self.unreadable
+        return self.records == read and self.drafts == self.appended + self.known + self.refused
+
+    def count_read(self, batch: Batch) -> None:
+        """Count what a batch read."""
+        self.records += batch.records
+        self.imported += batch.imported
+        self.skipped.update(batch.skipped)
+        self.unreadable += len(batch.unreadable)
+        room = MAX_DETAILS - len(self.unreadable_records)
+        self.unreadable_records += batch.unreadable[:room]
+
+    def facts(self) -> dict[str, Any]:
+        """Return the report as JSON-safe values."""
+        return {
+            "client": self.provider,
+            "stores": self.stores,
+            "files": self.files,
+            "records": self.records,
+            "imported": self.imported,
+            "skipped": dict(sorted(self.skipped.items())),
+            "unreadable": self.unreadable,
+            "drafts": self.drafts,
+            "appended": self.appended,
+            "changed": self.changed,
+            "known": self.known,
+            "refused": self.refused,
+            "sessions": self.sessions,
+            "redacted": dict(sorted(self.redacted.items())),
+            "unreadable_records": [_where(each) for each in self.unreadable_records],
+            "refused_records": [_where(each) for each in self.refused_records],
+            "events": [{"path": each.path, "event": each.event} for each in self.events],
+            "failed": [{"path": each.path, "reason": each.reason} for each in self.failed],
+            "adds_up": self.adds_up,
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """What one pass over all clients did; ``stopped`` when it was told to end early."""
+
+    clients: list[ClientReport] = field(default_factory=list)
+    indexed: int = 0
+    stopped: bool = False
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a source could not be read, or a record could not be stored."""
+        return any(client.failed or client.refused for client in self.clients)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether there was nothing to tell."""
+        return not any(client.records or client.events or client.failed for client in self.clients)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the report as JSON-safe values."""
+        return {
+            "clients": [client.facts() for client in self.clients],
+            "indexed": self.indexed,
+            "stopped": self.stopped,
+        }
+
+
+def _where(record: Unreadable) -> dict[str, Any]:
+    return {"path": record.path, "offset": record.offset, "reason": record.reason}

@@ -1,0 +1,241 @@
+"""One pass: read what clients stored since the last one, and append it with its checkpoints."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from importers.base import Batch, Importer, Source, Store
+from importers.keep import Kept, Ready, keep, prepare
+from importers.report import MAX_DETAILS, ClientReport, Failed, Happened, Report
+from importers.turns import Turns
+from memory import crud, log
+from memory.database import Database
+from memory.errors import LedgerError, SchemaMismatch, Unavailable
+
+__all__ = ["Progress", "Runner"]
+
+_log = log.get(__name__)
+
+GONE: Final = "gone"  # in the state of a source that was not there in the last pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far the pass has come with one client."""
+
+    provider: str
+    files_done: int
+    files: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """A batch that was read, and what of it is to be stored."""
+
+    source: Source
+    batch: Batch
+    ready: Ready
+
+
+@dataclass(slots=True, kw_only=True)
+class Runner:
+    """Runs passes over clients' stores; knows their checkpoints between passes.
+
+    ``root`` takes the place of the folder in which a client's store is looked for. ``stop`` ends a
+    pass between two batches.
+    """
+
+    database: Database
+    importers: Sequence[Importer]
+    environment: Mapping[str, str]
+    home: Path
+    root: Path | None = None
+    progress: Callable[[Progress], None] | None = None
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    _checkpoints: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+    async def run(self) -> Report:
+        """Read everything that is new, and say what was done.
+
+        A source that cannot be read is reported and holds up no other. Raises Unavailable when
+        the database is away; then nothing is lost, and the next pass goes on.
+        """
+        report = Report()
+        try:
+            for importer in self.importers:
+                client = ClientReport(provider=importer.provider)
+                report.clients.append(client)
+                await self._run_client(importer, client)
+        except LedgerError:
+            self._checkpoints.clear()  # what was committed last is not known here
+            raise
+        report.stopped = self.stop.is_set()
+        return report
+
+    def stores(self, importer: Importer) -> list[Store]:
+        """Return a client's stores."""
+        if self.root is not None:
+            return [Store(provider=importer.provider, root=self.root)]
+        return importer.stores(self.environment, self.home)
+
+    async def _run_client(self, importer: Importer, client: ClientReport) -> None:
+        states = await self._states(importer.provider)
+        stores = self.stores(importer)
+        client.stores = [str(store.root) for store in stores]
+        sources: list[Source] = []
+        for store in stores:
+            try:
+                found = await asyncio.to_thread(_listed, importer, store)
+            except OSError as error:
+                _fail(client, str(store.root), error)
+                continue
+            sources += found
+            await self._miss(store, {source.key for source in found}, states, client)
+        client.files = len(sources)
+        await self._run_sources(importer, sources, states, client)
+
+    async def _run_sources(
+        self,
+        importer: Importer,
+        sources: Sequence[Source],
+        states: dict[str, Mapping[str, Any]],
+        client: ClientReport,
+    ) -> None:
+        turns = Turns(sources)
+        while read := await asyncio.to_thread(self._read_next, importer, turns, states, client):
+            client.count_read(read.batch)
+            if await self._keep(read, states, client) and not read.batch.finished:
+                turns.again(read.source)
+            else:
+                turns.done(read.source)
+            if self.progress is not None:
+                done, records = len(sources) - turns.left, client.records
+                self.progress(
+                    Progress(
+                        provider=importer.provider,
+                        files_done=done,
+                        files=len(sources),
+                        records=records,
+                    )
+                )
+
+    def _read_next(
+        self,
+        importer: Importer,
+        turns: Turns,
+        states: Mapping[str, Mapping[str, Any]],
+        client: ClientReport,
+    ) -> _Read | None:
+        """Read on until a batch holds something to be stored; None when all is read."""
+        machine = self.database.settings.machine
+        while not self.stop.is_set() and (source := turns.next()):
+            stored = states.get(source.key)
+            known = _without_gone(stored) if stored else None
+            try:
+                batch = importer.read(source, known)
+                ready = prepare(source, batch, machine=machine)
+            except FileNotFoundError:
+                pass  # it went while this pass was under way; the next one says so
+            except OSError as error:
+                _fail(client, str(source.path), error)
+            except Exception as error:  # noqa: BLE001 - the edge of a source: a fault of one client's module must not stop the others
+                _log.exception("%s could not be read", source.path)
+                _fail(client, str(source.path), error)
+            else:
+                if stored and GONE in stored:
+                    batch.events.insert(0, "returned")
+                if batch.records or batch.drafts or batch.events or batch.state != stored:
+                    return _Read(source=source, batch=batch, ready=ready)
+            turns.done(source)
+        return None
+
+    async def _keep(
+        self, read: _Read, states: dict[str, Mapping[str, Any]], client: ClientReport
+    ) -> bool:
+        """Store a batch; return false when the ledger refused it as a whole."""
+        path = str(read.source.path)
+        try:
+            kept = await keep(self.database, read.ready)
+        except (SchemaMismatch, Unavailable):
+            raise
+        except LedgerError as error:
+            _fail(client, path, error)
+            return False
+        _count_kept(client, read.ready, kept)
+        states[read.source.key] = read.batch.state
+        room = MAX_DETAILS - len(client.events)
+        client.events += [Happened(path=path, event=each) for each in read.batch.events[:room]]
+        return True
+
+    async def _states(self, provider: str) -> dict[str, Mapping[str, Any]]:
+        if provider not in self._checkpoints:
+            machine = self.database.settings.machine
+            found = await self.database.transact(
+                partial(crud.get_checkpoints, provider=provider, machine=machine)
+            )
+            self._checkpoints[provider] = dict(found)
+        return self._checkpoints[provider]
+
+    async def _miss(
+        self,
+        store: Store,
+        present: set[str],
+        states: dict[str, Mapping[str, Any]],
+        client: ClientReport,
+    ) -> None:
+        """Note the sources of a store that are no longer there; what they held stays."""
+        machine = self.database.settings.machine
+        for key, state in list(states.items()):
+            if GONE in state or key in present or not Path(key).is_relative_to(store.root):
+                continue
+            gone = {**state, GONE: True}
+            await self.database.transact(
+                partial(
+                    crud.set_checkpoint,
+                    provider=store.provider,
+                    machine=machine,
+                    path=key,
+                    state=gone,
+                )
+            )
+            states[key] = gone
+            if len(client.events) < MAX_DETAILS:
+                client.events.append(Happened(path=key, event="vanished"))
+
+
+def _without_gone(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in state.items() if name != GONE}
+
+
+def _listed(importer: Importer, store: Store) -> list[Source]:
+    return list(importer.sources(store))
+
+
+def _fail(client: ClientReport, path: str, error: Exception) -> None:
+    """Report a source that could not be read; the text of an unknown error may hold its content."""
+    known = isinstance(error, OSError | LedgerError)
+    reason = f"{type(error).__name__}: {error}" if known else type(error).__name__
+    client.failed.append(Failed(path=path, reason=reason))
+
+
+def _count_kept(client: ClientReport, ready: Ready, kept: Kept) -> None:
+    client.sessions += kept.sessions
+    extra = kept.edges + kept.notes
+    client.drafts += len(kept.answers) + extra
+    client.appended += extra
+    client.refused += len(kept.refused)
+    room = MAX_DETAILS - len(client.refused_records)
+    client.refused_records += kept.refused[:room]
+    for draft, answer, kinds in zip(ready.drafts, kept.answers, ready.redacted, strict=True):
+        if answer is None:
+            continue
+        if not answer.is_new:
+            client.known += 1
+            continue
+        client.appended += 1
+        client.redacted.update(kinds)
+        client.changed += answer.supersedes is not None and draft.key is None
