@@ -30,7 +30,7 @@ def attachment(
         kept["name"] = name
     if not is_data:
         return {**kept, "url": url}
-    content = _decoded(body) if header.endswith(";base64") else body.encode()
+    content = _decoded(body) if header.endswith(";base64") else _bytes(body)
     return {**kept, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
 
 
@@ -49,4 +49,8 @@ def _decoded(body: str) -> bytes:
     try:
         return base64.b64decode(body, validate=True)
     except binascii.Error:
-        return body.encode(errors="surrogatepass")  # cut short: still the same hash each time
+        return _bytes(body)  # cut short: still the same hash each time
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")

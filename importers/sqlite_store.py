@@ -159,6 +159,7 @@ def _open(path: Path, options: str) -> sqlite3.Connection:
             isolation_level=None,
         )
         connection.row_factory = sqlite3.Row
+        connection.text_factory = _decoded
         try:
             connection.execute("BEGIN")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -206,6 +207,11 @@ def _only(tables: frozenset[str]) -> _Authorizer:
         return sqlite3.SQLITE_OK if readable or action in _HARMLESS else sqlite3.SQLITE_DENY
 
     return authorize
+
+
+def _decoded(text: bytes) -> str:
+    """Decode a text; one damaged byte must not cost the whole database."""
+    return text.decode(errors="replace")
 
 
 def _primary(error: sqlite3.Error) -> int:

@@ -1,5 +1,5 @@
 """Codex: rollouts of every era become sessions and entries."""
 
-from importers.codex.importer import Codex
+from importers.codex.importer import CodexImporter
 
-__all__ = ["Codex"]
+__all__ = ["CodexImporter"]

@@ -114,6 +114,20 @@ def _begin(line: Line, record: Record, context: dict[str, Any], given: Normalise
     begin_thread(context, thread, started)
     context["home"] = context["cwd"] = header.get("cwd")
     given.sessions.append(session_of(thread, header, started))
+    if header.get("forked_from_id"):
+        given.drafts.append(
+            _fork(thread, str(header["forked_from_id"]), _found(line, record, context))
+        )
+
+
+def _fork(thread: str, origin: str, found: dict[str, Any]) -> Draft:
+    """Return the edge to the thread that this one was forked from.
+
+    It is the one that the runner makes when it meets copied entries; since 0.158 a fork has none.
+    """
+    copy, owner = session_id_of(PROVIDER, thread), session_id_of(PROVIDER, origin)
+    source_id = f"forked_from/{copy}/{owner}"
+    return attribute(thread, "forked_from", str(owner), source_id=source_id, **found)
 
 
 def _drafts(line: Line, record: Record, context: dict[str, Any]) -> list[Draft]:

@@ -12,10 +12,10 @@ from importers.codex.thread import PROVIDER
 from importers.codex.titles import Titles
 from importers.codex.turns import hash_of
 
-__all__ = ["Codex"]
+__all__ = ["CodexImporter"]
 
 
-class Codex:
+class CodexImporter:
     """Reads what Codex CLI, its app and its IDE extensions store under one folder."""
 
     def __init__(self) -> None:

@@ -1,0 +1,5 @@
+"""OpenCode: databases and JSON files become sessions and entries."""
+
+from importers.opencode.importer import OpenCodeImporter
+
+__all__ = ["OpenCodeImporter"]

@@ -1,0 +1,179 @@
+"""A session of OpenCode, and the drafts of what is said in it.
+
+Forking a session copies its messages under new ids, with no link to where they come from; going
+from files to tables keeps the ids, and going from ``part`` to ``session_message`` loses those of
+the parts. What every copy keeps is when the conversation and the message began, and the order of
+its parts. So an identity is ``<conversation>/<message's time>/<speaker>/<part>``, where the
+conversation is the time of its first prompt, or, for a sub-agent's, the session's own id: sub-agents
+start side by side within a millisecond, and are not forked.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from importers.opencode.message import Message, Spoken
+from memory.drafts import (
+    Draft,
+    Kind,
+    SessionDraft,
+    content_hash,
+    session_attribute,
+    session_id_of,
+)
+
+__all__ = ["PROVIDER", "Conversation", "attributes_of", "drafts_of", "session_of", "when"]
+
+PROVIDER: Final = "opencode"
+
+_MADE_UP: Final = re.compile(r"(?:New|Child) session - \d{4}-")  # until there is a title
+_MAX_CALL_ID: Final = 200  # bytes; identities are bounded
+_TICKS: Final = 1000  # positions within one millisecond
+_ANSWERS: Final = 100  # the first position of an answer, after a prompt of the same millisecond
+_USAGE: Final = ("tokens", "cost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """What makes the messages of a session known again, in it and in its forks."""
+
+    session: str
+    root: str
+
+    @classmethod
+    def of(cls, session: str, parent: object, first: int | None) -> "Conversation":
+        """Return the conversation of a session whose first prompt was made at ``first`` (ms)."""
+        return cls(session=session, root=session if parent or first is None else str(first))
+
+
+def session_of(session: Mapping[str, Any]) -> SessionDraft:
+    """Return the session that a row or file describes, with the names of the tables' columns."""
+    model = session.get("model")
+    facts = {
+        "cwd": session.get("directory"),
+        "version": session.get("version"),
+        "agent": session.get("agent"),
+        "model": model.get("id") if isinstance(model, dict) else None,
+        "model_provider": model.get("providerID") if isinstance(model, dict) else None,
+        "client_project": session.get("project_id"),
+        "worktree": session.get("worktree"),
+        "forked_from": session.get("fork_session_id"),
+    }
+    return SessionDraft(
+        provider=PROVIDER,
+        source_session_id=str(session["id"]),
+        source_client=PROVIDER,
+        title=_title(session),
+        directory=str(session["directory"]) if session.get("directory") else None,
+        parent=str(session["parent_id"]) if session.get("parent_id") else None,
+        started_at=when(session.get("time_created")),
+        payload={key: value for key, value in facts.items() if value},
+    )
+
+
+def attributes_of(session: Mapping[str, Any]) -> list[Draft]:
+    """Return the drafts of what a session is now: its title, and where it was forked from."""
+    name, title = str(session["id"]), _title(session)
+    at = when(session.get("time_updated"))
+    drafts = []
+    if title is not None:
+        digest = hashlib.sha256(title.encode(errors="surrogatepass")).hexdigest()[:32]
+        drafts.append(_attribute(name, "title", title, f"{name}/title/{digest}", at))
+    if session.get("fork_session_id"):
+        copy = session_id_of(PROVIDER, name)
+        owner = session_id_of(PROVIDER, str(session["fork_session_id"]))
+        source_id = f"forked_from/{copy}/{owner}"  # as the runner names it for copied entries
+        drafts.append(_attribute(name, "forked_from", str(owner), source_id, at))
+    return drafts
+
+
+def drafts_of(said: list[Spoken], message: Message, conversation: Conversation) -> list[Draft]:
+    """Return the drafts of what a message says."""
+    facts = _facts(message)
+    usage = _usage(message)
+    prefix = f"{conversation.root}/{message.created}/{message.kind}"
+    return [
+        Draft(
+            kind=Kind.MESSAGE,
+            content=each.content,
+            source_client=PROVIDER,
+            provider=PROVIDER,
+            session_id=session_id_of(PROVIDER, conversation.session),
+            source_id=f"{prefix}/{_bounded(each.name)}",
+            role=each.role,
+            position=_position(message, each.slot),
+            payload={**facts, **_call(each), **each.payload, **(usage if each is said[-1] else {})},
+            origin=each.row.origin,
+            occurred_at=when(each.at) or when(message.created),
+            fingerprint=content_hash(each.role, each.content, each.call_id),
+        )
+        for each in said
+    ]
+
+
+def when(milliseconds: Any) -> datetime | None:
+    """Return a time that OpenCode stored, in UTC; None when it stored none."""
+    if not isinstance(milliseconds, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def _attribute(session: str, name: str, value: str, source_id: str, at: datetime | None) -> Draft:
+    session_id = session_id_of(PROVIDER, session)
+    return Draft(
+        kind=Kind.SESSION,
+        content=value,
+        source_client=PROVIDER,
+        provider=PROVIDER,
+        session_id=session_id,
+        source_id=source_id,
+        key=session_attribute(session_id, name),
+        occurred_at=at,
+        fingerprint=content_hash(name, value),
+    )
+
+
+def _facts(message: Message) -> dict[str, Any]:
+    data = message.data
+    model = data.get("model")
+    named = model if isinstance(model, dict) else data
+    facts = {
+        "message_id": message.row.id,
+        "model": named.get("modelID") or named.get("id"),
+        "model_provider": named.get("providerID"),
+        "agent": data.get("agent") or data.get("mode"),
+    }
+    return {key: value for key, value in facts.items() if value}
+
+
+def _usage(message: Message) -> dict[str, Any]:
+    """Return what an answer cost, once it is known: for one of its entries, so that sums are right."""
+    if message.kind != "assistant" or not message.is_final:
+        return {}
+    usage = {key: message.data[key] for key in _USAGE if message.data.get(key)}
+    return {"usage": usage} if usage else {}
+
+
+def _call(said: Spoken) -> dict[str, Any]:
+    return {"call_id": said.call_id} if said.call_id else {}
+
+
+def _bounded(name: str) -> str:
+    raw = name.encode(errors="surrogatepass")
+    return name if len(raw) <= _MAX_CALL_ID else hashlib.sha256(raw).hexdigest()
+
+
+def _position(message: Message, slot: int) -> int:
+    first = 0 if message.kind == "user" else _ANSWERS
+    return message.created * _TICKS + min(first + slot, _TICKS - 1)
+
+
+def _title(session: Mapping[str, Any]) -> str | None:
+    title = str(session.get("title") or "").strip()
+    return title if title and not _MADE_UP.match(title) else None
