@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from memory.cli.output import iso, moment, one_line
@@ -71,7 +70,8 @@ def body(screen: Console, text: str, *, lines: int | None) -> None:
     shown = displayable(text).splitlines()
     if lines is not None and len(shown) > lines:
         shown = [*shown[:lines], f"… {len(shown) - lines} more lines"]
-    screen.print(Padding(Text("\n".join(shown)), (0, 0, 0, 2)), soft_wrap=False)
+    for line in shown:
+        screen.print(Text(f"  {line}".rstrip()))
 
 
 def _id(value: object) -> str | None:
