@@ -15,7 +15,7 @@ from memory import crud, log
 from memory.database import Database
 from memory.errors import LedgerError, SchemaMismatch, Unavailable
 
-__all__ = ["Progress", "Runner"]
+__all__ = ["GONE", "Progress", "Runner", "without_gone"]
 
 _log = log.get(__name__)
 
@@ -134,7 +134,7 @@ class Runner:
         machine = self.database.settings.machine
         while not self.stop.is_set() and (source := turns.next()):
             stored = states.get(source.key)
-            known = _without_gone(stored) if stored else None
+            known = without_gone(stored) if stored else None
             try:
                 batch = importer.read(source, known)
                 ready = prepare(source, batch, machine=machine)
@@ -207,7 +207,8 @@ class Runner:
                 client.events.append(Happened(path=key, event="vanished"))
 
 
-def _without_gone(state: Mapping[str, Any]) -> dict[str, Any]:
+def without_gone(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a checkpoint as the importer left it."""
     return {name: value for name, value in state.items() if name != GONE}
 
 

@@ -76,12 +76,16 @@ def _block_parts(row: Mapping[str, Any], block: dict[str, Any], results: Path | 
         return [_call(block)]
     if kind.endswith("tool_result"):
         return [_result(row, block, results)]
+    return _other(row, kind, block)
+
+
+def _other(row: Mapping[str, Any], kind: str, block: dict[str, Any]) -> list[Part]:
+    """Return a document of plain text as text, and keep a block that no version is known to have."""
     source = block.get("source")
     if isinstance(source, dict) and isinstance(source.get("data"), str):
-        return _text_parts(row, source["data"])  # a document of plain text
+        return _text_parts(row, source["data"])
     kept = without_blobs(block)
-    part = Part(role="system", content=f"[{kind}]", payload={"block": kept}, said=(str(kept),))
-    return [part]
+    return [Part(role="system", content=f"[{kind}]", payload={"block": kept}, said=(str(kept),))]
 
 
 def _text_parts(row: Mapping[str, Any], text: str) -> list[Part]:

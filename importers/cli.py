@@ -1,0 +1,147 @@
+"""The importers for people: the commands ``memory import`` and ``memory watch``, and checks.
+
+This module is imported to list the commands, so what needs the database's libraries is imported
+when it runs.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from importers.options import Options
+from importers.progress import bar
+from importers.registry import importers_of
+from importers.report import Report
+from importers.tell import told
+from memory import log
+from memory.cli.checks import Check
+from memory.cli.output import Json, print_json, say
+from memory.errors import InvalidInput, LedgerError
+from memory.settings import Settings
+
+__all__ = ["checks", "import_command", "run", "watch_command"]
+
+_FAILED = 1
+_STOPPED = 130  # as a shell reports a program that Ctrl-C ended
+
+Client = Annotated[list[str], typer.Option("--client", help="Only this client; may be repeated.")]
+Root = Annotated[
+    Path | None, typer.Option("--root", help="The client's folder, when it is another one.")
+]
+
+
+def import_command(
+    *,
+    client: Client = [],  # noqa: B006 - typer reads it and never changes it
+    watch: Annotated[bool, typer.Option("--watch", help="Go on importing until stopped.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Import and end: the default.")] = False,
+    root: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Import what the clients have stored; doing it again adds nothing twice."""
+    if watch and once:
+        raise InvalidInput("--watch and --once exclude one another.")
+    _exit(Options(clients=tuple(client), watch=watch, as_json=as_json, root=root))
+
+
+def watch_command(
+    *,
+    client: Client = [],  # noqa: B006 - typer reads it and never changes it
+    root: Root = None,
+    as_json: Json = False,
+) -> None:
+    """Go on importing while the clients work, until stopped."""
+    _exit(Options(clients=tuple(client), watch=True, as_json=as_json, root=root))
+
+
+def run(options: Options) -> int:
+    """Run the importers as a program: errors become one line and the exit status."""
+    try:
+        settings = Settings.from_environment()
+        log.configure(settings.log_level)
+        return asyncio.run(_run(options, settings))
+    except LedgerError as error:
+        if options.as_json:
+            print_json({"is_error": True, "code": error.code, "error": str(error)})
+        else:
+            print(f"memory-import: {error} ({error.code})", file=sys.stderr)
+        return _FAILED
+
+
+def checks(settings: Settings) -> Iterator[Check]:
+    """Compare each client's store with the ledger, for ``memory doctor``."""
+    # The doctor loads this module to look for checks, and the database's libraries to make them.
+    from importers.coverage import covered  # noqa: PLC0415
+
+    yield from covered(settings)
+
+
+def _exit(options: Options) -> None:
+    """Run a command of the program `memory`, which tells errors itself."""
+    settings = Settings.from_environment()
+    log.configure(settings.log_level)
+    status = asyncio.run(_run(options, settings))
+    if status:
+        raise typer.Exit(status)
+
+
+async def _run(options: Options, settings: Settings) -> int:
+    # See above: listing the commands must not wait for these.
+    from importers.run import Runner  # noqa: PLC0415
+    from importers.watch import POLL_SECONDS, Watch, index_all  # noqa: PLC0415
+    from memory.database import Database  # noqa: PLC0415
+
+    if options.root is not None and len(options.clients) != 1:
+        raise InvalidInput("--root needs exactly one --client.")
+    runner = Runner(
+        database=Database(settings),
+        importers=importers_of(options.clients),
+        environment=os.environ,
+        home=Path.home(),
+        root=options.root.absolute() if options.root else None,
+    )
+    _stop_on_signals(runner.stop)
+    try:
+        if options.watch:
+            poll = options.poll or POLL_SECONDS
+            show = _show_json if options.as_json else _show
+            await Watch(runner=runner, say=_aside, told=show, poll_seconds=poll).run()
+            return 0
+        with bar(quiet=options.as_json) as runner.progress:
+            report = await runner.run()
+        report.indexed = await index_all(runner.database, stop=runner.stop)
+    finally:
+        await runner.database.close()
+    (_show_json if options.as_json else _show)(report)
+    return _FAILED if report.has_failed else _STOPPED if report.stopped else 0
+
+
+def _stop_on_signals(stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+
+
+def _show(report: Report) -> None:
+    for line in told(report):
+        say(line)
+    sys.stdout.flush()
+
+
+def _show_json(report: Report) -> None:
+    facts = report.facts()
+    if report.has_failed:
+        words = "Some sources could not be read, or records not stored; see failed and refused."
+        facts = {"is_error": True, "code": "import_failed", "error": words, **facts}
+    print_json(facts)
+    sys.stdout.flush()
+
+
+def _aside(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)

@@ -1,0 +1,141 @@
+"""What of each client's store the ledger has: the importers' lines in ``memory doctor``."""
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from importers.base import Importer, Source, Store
+from importers.claude.retention import retention_days, writes_nothing
+from importers.registry import importers_of
+from importers.run import GONE, without_gone
+from importers.standby import lock_name
+from memory import crud
+from memory.cli.checks import Check
+from memory.crud.lock import try_lock
+from memory.database import Database
+from memory.settings import Settings
+
+__all__ = ["Coverage", "compare", "covered"]
+
+WRITING_SECONDS: Final = 60.0
+"""A source that changed so recently is being written; that it is ahead of the ledger is no fault."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Coverage:
+    """How one client's sources compare with the checkpoints.
+
+    ``never`` were not read at all, ``behind`` have records that are not in the ledger,
+    ``unreadable`` cannot be opened, ``gone`` were read and are no longer there.
+    """
+
+    sources: int = 0
+    never: int = 0
+    behind: int = 0
+    unreadable: int = 0
+    gone: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the ledger has everything that the client has stored."""
+        return not (self.never or self.behind or self.unreadable)
+
+
+def compare(
+    importer: Importer, stores: list[Store], states: Mapping[str, Mapping[str, Any]]
+) -> Coverage:
+    """Look at every source of a client; nothing is stored. Raises OSError."""
+    found = Coverage(gone=sum(GONE in state for state in states.values()))
+    for store in stores:
+        for source in importer.sources(store):
+            found.sources += 1
+            state = states.get(source.key)
+            try:
+                if _is_being_written(source):
+                    continue
+                if state is None:
+                    found.never += 1
+                elif importer.read(source, without_gone(state)).records:
+                    found.behind += 1
+            except OSError:
+                found.unreadable += 1
+    return found
+
+
+def covered(settings: Settings) -> Iterator[Check]:
+    """Yield the checks of every client. Raises LedgerError when the database is away."""
+    importers = importers_of()
+    states, watched = asyncio.run(_known(settings, [each.provider for each in importers]))
+    for importer in importers:
+        stores = importer.stores(os.environ, Path.home())
+        yield _coverage(importer, stores, states[importer.provider])
+        for store in stores:
+            if store.provider == "claude":
+                yield _retention(store.root)
+    said = f"an importer watches {', '.join(watched)}" if watched else "no importer is watching"
+    yield Check("watch", ok=True, detail=said)
+
+
+async def _known(
+    settings: Settings, providers: list[str]
+) -> tuple[dict[str, dict[str, dict[str, Any]]], list[str]]:
+    """Return the checkpoints of each client, and the clients that an importer watches."""
+    database = Database(settings, ensure_schema=False)
+    states: dict[str, dict[str, dict[str, Any]]] = {}
+    watched: list[str] = []
+    try:
+        for provider in providers:
+            look = partial(crud.get_checkpoints, provider=provider, machine=settings.machine)
+            states[provider] = await database.transact(look)
+            take = partial(try_lock, name=lock_name(settings, provider))
+            if not await database.transact(take):
+                watched.append(provider)
+    finally:
+        await database.close()
+    return states, watched
+
+
+def _coverage(
+    importer: Importer, stores: list[Store], states: Mapping[str, Mapping[str, Any]]
+) -> Check:
+    if not stores:
+        detail = "no store on this machine"
+        return Check(importer.provider, ok=True, detail=detail + _gone(len(states)))
+    found = compare(importer, stores, states)
+    if found.is_whole:
+        detail = f"the ledger has all of {found.sources:,} files{_gone(found.gone)}"
+        return Check(importer.provider, ok=True, detail=detail)
+    parts = {
+        "never read": found.never,
+        "with something new": found.behind,
+        "unreadable": found.unreadable,
+    }
+    missing = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
+    detail = f"of {found.sources:,} files {missing}{_gone(found.gone)}"
+    remedy = f"memory import --client {importer.provider}"
+    return Check(importer.provider, ok=False, detail=detail, remedy=remedy)
+
+
+def _retention(root: Path) -> Check:
+    reason = writes_nothing(root, os.environ)
+    if reason:
+        remedy = f"Remove {reason} from {root}/settings.json or the environment."
+        detail = f"Claude Code writes no transcripts ({reason})"
+        return Check("claude keeps", ok=False, detail=detail, remedy=remedy)
+    detail = (
+        f"Claude Code deletes transcripts after {retention_days(root)} days; the ledger does not"
+    )
+    return Check("claude keeps", ok=True, detail=detail)
+
+
+def _gone(count: int) -> str:
+    return f"; {count:,} more that the client removed" if count else ""
+
+
+def _is_being_written(source: Source) -> bool:
+    return time.time() - source.path.stat().st_mtime < WRITING_SECONDS

@@ -1,0 +1,55 @@
+"""What the importers are asked to do; read with the standard library alone, so that it is quick."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Options", "parse"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """One call of the importers; ``clients`` is empty for all, ``poll`` is in seconds."""
+
+    clients: tuple[str, ...] = ()
+    watch: bool = False
+    as_json: bool = False
+    root: Path | None = None
+    poll: float | None = None
+
+
+def parse(arguments: Sequence[str] | None, *, client: str = "") -> Options:
+    """Read a command line; ``client`` is the one whose own module was started.
+
+    Raises SystemExit after telling what is wrong, as argparse does.
+    """
+    of = f" of {client}" if client else " of Claude Code, Codex and OpenCode"
+    parser = argparse.ArgumentParser(
+        prog=f"python -m importers.{client}" if client else "memory-import",
+        description=f"Read the sessions{of} into the ledger. Reading again adds nothing twice.",
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--once", action="store_true", help="read what is new and end (the default)")
+    how.add_argument("--watch", action="store_true", help="go on reading until stopped")
+    if not client:
+        parser.add_argument(
+            "--client", action="append", default=[], help="only this client; may be repeated"
+        )
+    parser.add_argument("--json", action="store_true", help="answer with one JSON object a pass")
+    parser.add_argument("--root", type=Path, help="the client's folder, when it is another one")
+    parser.add_argument("--poll", type=_seconds, help="seconds between passes of --watch")
+    found = parser.parse_args(arguments)
+    clients = (client,) if client else tuple(found.client)
+    if found.root is not None and len(clients) != 1:
+        parser.error("--root needs exactly one --client")
+    return Options(
+        clients=clients, watch=found.watch, as_json=found.json, root=found.root, poll=found.poll
+    )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0.1 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError("takes 0.1 to 3600 seconds")
+    return seconds

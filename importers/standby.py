@@ -1,0 +1,79 @@
+"""One watching importer per client, machine and ledger; a second one stands by."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from memory.crud.lock import try_lock
+from memory.database import Database
+from memory.errors import LedgerError
+from memory.settings import Settings
+
+__all__ = ["RETRY_SECONDS", "Standby", "lock_name", "wait"]
+
+RETRY_SECONDS: Final = 5.0
+"""How often a lock that another process holds is asked for; each time the connection is tried."""
+
+
+def lock_name(settings: Settings, provider: str) -> str:
+    """Return the name that the importer of a client on this machine holds in the database."""
+    return f"importer\n{settings.ledger}\n{settings.machine}\n{provider}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Standby:
+    """The locks of one process; they go with its connection, even when it is killed.
+
+    ``held`` are the providers that are read here, ``taken`` those that another process reads.
+    ``news`` is set whenever one comes into ``held``.
+    """
+
+    settings: Settings
+    providers: tuple[str, ...]
+    stop: asyncio.Event
+    news: asyncio.Event
+    retry_seconds: float = RETRY_SECONDS
+    held: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+
+    async def run(self) -> None:
+        """Ask for the locks until told to stop, and hold those that were given.
+
+        The locks live in one open transaction, which writes nothing and so holds up no feed. It
+        has a connection pool of its own, since the pass may need every connection of the other.
+        """
+        alone = replace(self.settings, pool_size=1, max_overflow=0)
+        database = Database(alone)
+        try:
+            while not self.stop.is_set():
+                try:
+                    await database.transact(self._hold)
+                except LedgerError:
+                    self.held.clear()  # the pass meets the same error, and says so
+                    await wait(self.stop, seconds=self.retry_seconds)
+        finally:
+            self.held.clear()
+            await database.close()
+
+    async def _hold(self, session: Any) -> None:
+        self.held.clear()
+        while not self.stop.is_set():
+            for provider in self.providers:
+                # Asking again for what is held tells whether the connection is still there.
+                if not await try_lock(session, lock_name(self.settings, provider)):
+                    self.taken.add(provider)
+                elif provider not in self.held:
+                    self.taken.discard(provider)
+                    self.held.add(provider)
+                    self.news.set()
+            await wait(self.stop, seconds=self.retry_seconds)
+
+
+async def wait(*events: asyncio.Event, seconds: float) -> None:
+    """Wait until one of the events is set, at most so long."""
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()

@@ -1,0 +1,148 @@
+"""Passing again and again: polling is the truth, file events only wake it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import watchfiles
+
+from importers.base import Importer
+from importers.report import Report
+from importers.run import Runner
+from importers.standby import Standby, wait
+from memory import log, search
+from memory.database import Database
+from memory.errors import LedgerError
+
+__all__ = ["POLL_SECONDS", "Watch", "index_all"]
+
+_log = log.get(__name__)
+
+POLL_SECONDS: Final = 5.0
+"""Time between two passes when no file event wakes the watch."""
+
+SHORTEST_PAUSE: Final = 0.5
+"""Seconds between two passes at least, however busy the files are."""
+
+FIRST_BACKOFF: Final = 1.0
+LONGEST_BACKOFF: Final = 60.0
+
+LOOK_AGAIN_SECONDS: Final = 60.0
+"""How often clients that were not installed before are looked for."""
+
+_INDEX_BATCH: Final = 2000
+# Clients write logs and caches into the same folders all the time.
+_SUFFIXES: Final = (".jsonl", ".zst", ".db", ".db-wal", ".json")
+_DEBOUNCE_MS: Final = 200
+_STEP_MS: Final = 50
+
+
+async def index_all(database: Database, *, stop: asyncio.Event) -> int:
+    """Index for search what is not indexed yet, in bounded steps; return how many entries."""
+    count = 0
+    while not stop.is_set():
+        step = await database.transact(partial(search.index, limit=_INDEX_BATCH))
+        count += step.count
+        if not step.remaining:
+            break
+    return count
+
+
+@dataclass(slots=True, kw_only=True)
+class Watch:
+    """Runs passes until told to stop; stands by for clients that another process watches.
+
+    ``say`` tells people what changes; ``told`` gets the report of each pass that did something.
+    """
+
+    runner: Runner
+    say: Callable[[str], None]
+    told: Callable[[Report], None]
+    poll_seconds: float = POLL_SECONDS
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _taken: set[str] = field(default_factory=set)
+
+    async def run(self) -> None:
+        """Watch until ``runner.stop`` is set; outlives the database's absence."""
+        stop = self.runner.stop
+        everyone = tuple(self.runner.importers)
+        standby = Standby(
+            settings=self.runner.database.settings,
+            providers=tuple(each.provider for each in everyone),
+            stop=stop,
+            news=self._wake,
+        )
+        holding = asyncio.create_task(standby.run())
+        events = asyncio.create_task(self._watch_files(everyone))
+        try:
+            await self._passes(everyone, standby)
+        finally:
+            stop.set()
+            await asyncio.gather(holding, events)
+
+    async def _passes(self, everyone: Sequence[Importer], standby: Standby) -> None:
+        backoff = 0.0
+        stop = self.runner.stop
+        while not stop.is_set():
+            self._wake.clear()
+            self.runner.importers = [each for each in everyone if each.provider in standby.held]
+            self._tell_taken(standby.taken)
+            try:
+                await self._pass()
+            except LedgerError as error:
+                if not backoff:
+                    self.say(f"The ledger cannot be reached, waiting: {error}")
+                backoff = min(LONGEST_BACKOFF, max(FIRST_BACKOFF, backoff * 2))
+                await wait(stop, seconds=backoff)
+                continue
+            if backoff:
+                self.say("The ledger is back; nothing was lost.")
+                backoff = 0.0
+            await wait(stop, seconds=SHORTEST_PAUSE)
+            await wait(stop, self._wake, seconds=self.poll_seconds)
+
+    async def _pass(self) -> None:
+        report = await self.runner.run()
+        report.indexed = await index_all(self.runner.database, stop=self.runner.stop)
+        if not report.is_quiet:
+            self.told(report)
+
+    def _tell_taken(self, taken: set[str]) -> None:
+        for provider in sorted(taken - self._taken):
+            self.say(f"{provider}: another importer watches this on this machine; standing by.")
+        for provider in sorted(self._taken - taken):
+            self.say(f"{provider}: the other importer is gone; taking over.")
+        self._taken = set(taken)
+
+    async def _watch_files(self, everyone: Sequence[Importer]) -> None:
+        """Wake the passes whenever a client writes; without file events polling does it alone."""
+        stop = self.runner.stop
+        while not stop.is_set():
+            roots = self._roots(everyone)
+            if not roots:
+                await wait(stop, seconds=LOOK_AGAIN_SECONDS)
+                continue
+            try:
+                async for changes in watchfiles.awatch(
+                    *roots,
+                    watch_filter=lambda _change, path: path.endswith(_SUFFIXES),
+                    debounce=_DEBOUNCE_MS,
+                    step=_STEP_MS,
+                    stop_event=stop,
+                    rust_timeout=int(LOOK_AGAIN_SECONDS * 1000),
+                    yield_on_timeout=True,
+                    ignore_permission_denied=True,
+                ):
+                    if changes:
+                        self._wake.set()
+                    if self._roots(everyone) != roots:
+                        break
+            except (OSError, RuntimeError) as error:
+                _log.warning("no file events (%s); polling alone", error)
+                return
+
+    def _roots(self, everyone: Sequence[Importer]) -> list[Path]:
+        return sorted({store.root for each in everyone for store in self.runner.stores(each)})
