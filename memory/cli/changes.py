@@ -19,25 +19,30 @@ from memory.feed import FeedPage
 __all__ = ["changes"]
 
 
+Writer = Annotated[
+    str, typer.Argument(help="Who wrote: claude, codex, opencode …", metavar="CLIENT")
+]
+From = Annotated[
+    str | None,
+    typer.Option("--since", help="A time, 2h, 3d or 1w ago, or a cursor printed before."),
+]
+
+
 def changes(
-    client: Annotated[
-        str, typer.Argument(help="Who wrote: claude, codex, opencode …", metavar="CLIENT")
-    ],
+    client: Writer,
     *,
-    since: Annotated[
-        str | None,
-        typer.Option("--since", help="A time, 2h, 3d or 1w ago, or a cursor printed before."),
-    ] = None,
+    since: From = None,
     project: Project = None,
     most: Annotated[int, limit("How many entries", most=MAX_PAGE - 1)] = 50,
     as_json: Json = False,
 ) -> None:
     """Show what a client wrote: messages, values, events and states, oldest first."""
+    place = _place(since)
 
     async def find(session: Any) -> tuple[FeedPage, dict[Any, str]]:
         project_id = (await project_named(session, project)).id if project else None
         page = await feed.changes(
-            session, client=client, since=_place(since), project_id=project_id, limit=most
+            session, client=client, since=place, project_id=project_id, limit=most
         )
         return page, await project_names(session)
 
@@ -51,17 +56,21 @@ def changes(
                 "waiting": page.waiting,
             }
         )
-        return
-    if page.entries:
-        rows = [
-            [
-                moment(each.recorded_at),
-                one_line(names.get(each.project_id, "-")),
-                one_line(each.role or each.kind),
-                summary(each),
-            ]
-            for each in page.entries
+    else:
+        _show(client, page, names)
+
+
+def _show(client: str, page: FeedPage, names: dict[Any, str]) -> None:
+    rows = [
+        [
+            moment(each.recorded_at),
+            one_line(names.get(each.project_id, "-")),
+            one_line(each.role or each.kind),
+            summary(each),
         ]
+        for each in page.entries
+    ]
+    if rows:
         table(["recorded", "project", "what", "text"], rows)
     else:
         say(f"Nothing new by {one_line(client)}.")

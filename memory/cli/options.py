@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Client", "Project", "limit"]
+__all__ = ["Client", "Project", "Since", "limit"]
 
 Client = Annotated[
     str | None,
@@ -12,6 +12,9 @@ Client = Annotated[
 ]
 Project = Annotated[
     str | None, typer.Option("--project", help="Only this project: its name or its id.")
+]
+Since = Annotated[
+    str | None, typer.Option("--since", help="Not before: a time, or 2h, 3d, 1w ago.")
 ]
 
 

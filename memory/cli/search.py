@@ -1,7 +1,7 @@
 """Search, for people."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -12,15 +12,25 @@ from memory import search as searching
 from memory.cli.entries import facts
 from memory.cli.ledger import read
 from memory.cli.names import project_named, project_names, session_named
-from memory.cli.options import Client, Project, limit
+from memory.cli.options import Client, Project, Since, limit
 from memory.cli.output import Json, console, moment, one_line, print_json
 from memory.cli.times import moment_of
 from memory.crud.prefix import short_ids
-from memory.search import Answer, Hit, Request
+from memory.search import MAX_LIMIT, Answer, Hit, Request
 
 __all__ = ["search"]
 
-_MOST = 100
+Query = Annotated[
+    list[str], typer.Argument(help='Words, a question, an identifier, an id or a "phrase".')
+]
+InSession = Annotated[
+    str | None, typer.Option("--session", help="Only this session: its id or first digits.")
+]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--kind", help="Only this kind: message, fact, decision … (may be repeated)."),
+]
+Until = Annotated[str | None, typer.Option("--until", help="Not after: a time, or 2h, 3d, 1w ago.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,52 +41,45 @@ class _Found:
 
 
 def search(
-    query: Annotated[
-        list[str], typer.Argument(help='Words, a question, an identifier, an id or a "phrase".')
-    ],
+    query: Query,
     *,
     client: Client = None,
     project: Project = None,
-    session: Annotated[
-        str | None, typer.Option("--session", help="Only this session: its id or first digits.")
-    ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option("--kind", help="Only this kind: message, fact, decision … (repeatable)."),
-    ] = None,
-    since: Annotated[
-        str | None, typer.Option("--since", help="Not before: a time, or 2h, 3d, 1w ago.")
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option("--until", help="Not after: a time, or 2h, 3d, 1w ago.")
-    ] = None,
-    most: Annotated[int, limit("How many hits", most=_MOST)] = 10,
+    session: InSession = None,
+    kind: Kinds = None,
+    since: Since = None,
+    until: Until = None,
+    most: Annotated[int, limit("How many hits", most=MAX_LIMIT)] = 10,
     as_json: Json = False,
 ) -> None:
     """Search everything the clients said and did."""
     now = datetime.now(UTC)
-    first, last = moment_of("--since", since, now=now), moment_of("--until", until, now=now)
-
-    async def find(database: Any) -> _Found:
-        request = Request(
-            " ".join(query),
-            limit=most,
-            source_client=client,
-            project_id=(await project_named(database, project)).id if project else None,
-            session_id=await session_named(database, session) if session else None,
-            kinds=tuple(kind or ()),
-            since=first,
-            until=last,
-        )
-        answer = await searching.search(database, request)
-        ids = await short_ids(database, [hit.entry.id for hit in answer.hits])
-        return _Found(answer, await project_names(database), ids)
-
-    found = read(find)
+    request = Request(
+        " ".join(query),
+        limit=most,
+        source_client=client,
+        kinds=tuple(kind or ()),
+        since=moment_of("--since", since, now=now),
+        until=moment_of("--until", until, now=now),
+    )
+    found = read(lambda database: _find(database, request, project=project, session=session))
     if as_json:
         print_json(_facts(found))
     else:
         _show(found)
+
+
+async def _find(
+    database: Any, request: Request, *, project: str | None, session: str | None
+) -> _Found:
+    narrowed = replace(
+        request,
+        project_id=(await project_named(database, project)).id if project else None,
+        session_id=await session_named(database, session) if session else None,
+    )
+    answer = await searching.search(database, narrowed)
+    ids = await short_ids(database, [hit.entry.id for hit in answer.hits])
+    return _Found(answer, await project_names(database), ids)
 
 
 def _facts(found: _Found) -> dict[str, Any]:
