@@ -130,19 +130,20 @@ def until(condition: Callable[[], bool], *, seconds: float = 30.0) -> None:
 def connected(url: str) -> Iterator[native.Connection]:
     """Open a connection to an address of ours."""
     parts = urlsplit(url)
-    connection = native.Connection(
-        unquote(parts.username or ""),
-        password=unquote(parts.password or ""),
-        host=parts.hostname or "",
-        port=parts.port or 0,
-        database=unquote(parts.path[1:]),
-        timeout=30,
-    )
+    link = socket.create_connection((parts.hostname or "", parts.port or 0), timeout=30)
     try:
+        connection = native.Connection(
+            unquote(parts.username or ""),
+            password=unquote(parts.password or ""),
+            database=unquote(parts.path[1:]),
+            sock=link,
+            ssl_context=False,
+        )
         yield connection
+        connection.close()
     finally:
-        with contextlib.suppress(native.InterfaceError):
-            connection.close()
+        if link.fileno() != -1:
+            os.close(link.detach())  # the driver leaves it open when the server is gone
 
 
 def sql(url: str, statement: str, **values: object) -> list[list[object]]:

@@ -1,6 +1,6 @@
 """Roles, databases and their rights, set so that a second time changes nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -80,6 +80,7 @@ def _connection(home: Home, server: Server, database: str) -> Iterator[native.Co
             database=database,
             password=home.password(OWNER),
             timeout=_CONNECT_TIMEOUT,
+            ssl_context=False,
             application_name="memory set-up",
             **_address(server),
         )
@@ -87,13 +88,8 @@ def _connection(home: Home, server: Server, database: str) -> Iterator[native.Co
             yield connection
         finally:
             connection.close()
-    except native.DatabaseError as error:
+    except (native.Error, OSError) as error:
         raise _failure(error, home) from error
-    except (native.InterfaceError, OSError) as error:
-        raise ServerFailure(
-            "The embedded PostgreSQL went away while it was set up. Start it again; what is "
-            "missing is then made.",
-        ) from error
 
 
 def _address(server: Server) -> dict[str, str | int]:
@@ -102,9 +98,18 @@ def _address(server: Server) -> dict[str, str | int]:
     return {"unix_sock": str(server.socket_dir / f".s.PGSQL.{server.port}")}
 
 
+def _fields(error: BaseException | None) -> Mapping[str, str]:
+    """Return what the server said, which the driver hides when it cannot say good-bye any more."""
+    while error is not None:
+        if isinstance(error, native.DatabaseError) and isinstance(error.args[0], dict):
+            return error.args[0]
+        error = error.__cause__ or error.__context__
+    return {}
+
+
 def _failure(error: Exception, home: Home) -> ServerFailure:
-    fields = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
-    state, message = str(fields.get("C", "")), str(fields.get("M", error))
+    fields = _fields(error)
+    state, message = fields.get("C", ""), fields.get("M", str(error))
     details = {"sqlstate": state, "reason": message, "path": str(home.path)}
     if state == "28P01":
         return ServerFailure(
