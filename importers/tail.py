@@ -1,7 +1,7 @@
 """Reading JSON Lines files that clients append to, rewrite, move, compress and delete.
 
-The checkpoint of a file: ``path``, ``inode``, ``size`` and ``seen`` (its times) say which file it
-was; ``offset`` is the place after the last complete line that was read; ``mark`` is a hash of the
+The checkpoint of a file: ``path``, ``inode``, ``size`` and ``times`` (modified, changed) say which
+file it was, and ``settled`` that these prove it; ``offset`` is the place after the last complete line that was read; ``mark`` is a hash of the
 bytes at the beginning and before that place, by which a rewritten file is told from a grown one;
 ``context`` is what the client's normaliser has to know about the lines before.
 
@@ -116,7 +116,8 @@ def read(source: Source, state: Mapping[str, Any] | None, normalise: Normalise) 
         "path": str(path),
         "inode": status.st_ino,
         "size": status.st_size,
-        "seen": [status.st_mtime_ns, status.st_ctime_ns] if settled else None,
+        "times": _times(status),
+        "settled": settled,
         "offset": place.offset,
         "mark": _mark(place.head, place.tail),
         "context": place.context,
@@ -156,12 +157,13 @@ def _opened(path: Path, *, packed: bool) -> Iterator[tuple[Text, os.stat_result]
 
 
 def _is_unchanged(state: Mapping[str, Any], path: Path, status: os.stat_result) -> bool:
-    return bool(
-        state["path"] == str(path)
-        and state["inode"] == status.st_ino
-        and state["size"] == status.st_size
-        and state["seen"] == [status.st_mtime_ns, status.st_ctime_ns]
-    )
+    was = [state["path"], state["inode"], state["size"], state["times"]]
+    now = [str(path), status.st_ino, status.st_size, _times(status)]
+    return bool(state["settled"] and was == now)
+
+
+def _times(status: os.stat_result) -> list[int]:
+    return [status.st_mtime_ns, status.st_ctime_ns]
 
 
 def _resume(
@@ -189,6 +191,9 @@ def _resume(
         return _Place()
     if _mark(head, tail) != state["mark"]:
         events.append("rewritten")
+        return _Place()
+    if not repacked and state["size"] == status.st_size and state["times"][0] != status.st_mtime_ns:
+        events.append("touched")  # written to without growing: the middle may have changed
         return _Place()
     if repacked:
         events.append("compressed" if packed else "unpacked")
