@@ -5,7 +5,8 @@ from typing import Final
 
 from importers.base import Importer
 from importers.claude import ClaudeImporter
-from importers.codex import Codex
+from importers.codex import CodexImporter
+from importers.opencode import OpenCodeImporter
 from memory.drafts import canonical_client
 from memory.errors import InvalidInput
 
@@ -13,7 +14,8 @@ __all__ = ["IMPORTERS", "importers_of"]
 
 IMPORTERS: Final[Mapping[str, Callable[[], Importer]]] = {
     "claude": ClaudeImporter,
-    "codex": Codex,
+    "codex": CodexImporter,
+    "opencode": OpenCodeImporter,
 }
 """How each client's importer is made, under the client's short name."""
 
