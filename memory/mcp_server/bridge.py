@@ -80,7 +80,8 @@ async def _serve(link: Link, toolbox: Toolbox) -> None:
 async def _write(from_sdk: MemoryObjectReceiveStream[SessionMessage], link: Link) -> None:
     """Pass the SDK's messages on, from a thread: a client that does not read stops only that."""
     loop = asyncio.get_running_loop()
-    with ThreadPoolExecutor(1, "writer") as writer:
+    async with from_sdk:
+        writer = ThreadPoolExecutor(1, "writer")
         async for each in from_sdk:
             message = each.message.model_dump(by_alias=True, exclude_unset=True)
             await loop.run_in_executor(writer, link.reply, message)

@@ -91,7 +91,7 @@ async def _ask(requests: Answers) -> Answers:
     to_sdk, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
     to_client, from_sdk = anyio.create_memory_object_stream[SessionMessage](math.inf)
     replies: Answers = []
-    async with anyio.create_task_group() as group:
+    async with to_sdk, from_sdk, anyio.create_task_group() as group:
         options = server.create_initialization_options()
         group.start_soon(server.run, from_client, to_client, options)
         for number, request in enumerate(requests):

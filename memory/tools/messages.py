@@ -52,7 +52,7 @@ async def _get_message(session: AsyncSession, call: Call) -> Answer:
     successor = await crud.superseded_by(session, entry.id)
     message = {**_fields(entry), "superseded_by": str(successor) if successor else None}
     if call["part"] == "payload":
-        stored = json.dumps(entry.payload, ensure_ascii=False)
+        stored = json.dumps(shown_json(entry.payload), ensure_ascii=False)
         return {"message": {**message, **_window("payload_text", stored, call["offset"], message)}}
     payload = shown_json(entry.payload)
     taken = size(payload)
