@@ -55,11 +55,12 @@ def _parser() -> argparse.ArgumentParser:
 def _do(command: str, settings: Settings, *, timeout: float, as_json: bool) -> int:
     if command == "status":
         server = postgres.state(settings)
-        _report(server, "accepts connections", as_json=as_json)
+        _report(server, "is not running", settings, as_json=as_json)
         return 0 if server else _NOT_RUNNING
     if command == "stop":
         stopped = postgres.stop(settings, timeout=timeout)
-        _report(None, "stopped" if stopped else "was not running", as_json=as_json)
+        said = "stopped" if stopped else "was not running"
+        _report(None, said, settings, as_json=as_json)
         return 0
     was_running = postgres.state(settings) is not None
     if command == "restart":
@@ -67,20 +68,24 @@ def _do(command: str, settings: Settings, *, timeout: float, as_json: bool) -> i
     server = postgres.ensure(settings, timeout=timeout)
     if command == "bootstrap" and not was_running:
         postgres.stop(settings, timeout=timeout)
-        _report(None, "is set up; start it with scripts/start-pg.sh start", as_json=as_json)
+        said = "is set up; start it with scripts/start-pg.sh start"
+        _report(None, said, settings, as_json=as_json)
         return 0
-    _report(server, "accepts connections", as_json=as_json)
+    _report(server, "", settings, as_json=as_json)
     return 0
 
 
-def _report(server: Server | None, said: str, *, as_json: bool) -> None:
+def _report(server: Server | None, said: str, settings: Settings, *, as_json: bool) -> None:
+    """Print where the server is; or, when there is none, what is said of it."""
     if as_json:
-        print(json.dumps(_facts(server)))  # noqa: T201 - the answer
-    elif server is not None:
-        print(f"PostgreSQL {said} on {server.host}:{server.port} (process {server.pid}).")  # noqa: T201 - the answer
+        text = json.dumps(_facts(server))
+    elif server is None:
+        text = f"PostgreSQL {said}."
     else:
-        said = "is not running" if said == "accepts connections" else said
-        print(f"PostgreSQL {said}.")  # noqa: T201 - the answer
+        moved = server.port != settings.port
+        where = f"{server.host}:{server.port}" + (f", not on port {settings.port}" if moved else "")
+        text = f"PostgreSQL accepts connections on {where} (process {server.pid})."
+    print(text)  # noqa: T201 - the answer
 
 
 def _facts(server: Server | None) -> dict[str, object]:
