@@ -1,5 +1,27 @@
 """Text on its way in and out: cleaned for storage and display, cut into words for search."""
 
 from memory.text.cleaning import MAX_DEPTH, clean, clean_json, displayable, rebuild
+from memory.text.lexemes import MAX_TSVECTOR_BYTES, tsquery_word, tsvector
+from memory.text.queries import MAX_LEXEMES, MAX_QUERY_CHARS, Query, query
+from memory.text.snippets import snippet
+from memory.text.tokeniser import MAX_CHARS, MAX_TOKENS, Tokens, tokens
 
-__all__ = ["MAX_DEPTH", "clean", "clean_json", "displayable", "rebuild"]
+__all__ = [
+    "MAX_CHARS",
+    "MAX_DEPTH",
+    "MAX_LEXEMES",
+    "MAX_QUERY_CHARS",
+    "MAX_TOKENS",
+    "MAX_TSVECTOR_BYTES",
+    "Query",
+    "Tokens",
+    "clean",
+    "clean_json",
+    "displayable",
+    "query",
+    "rebuild",
+    "snippet",
+    "tokens",
+    "tsquery_word",
+    "tsvector",
+]
