@@ -2,61 +2,72 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, Literal
 
 from memory.crud_secret.values import is_placeholder, is_reference, is_wordy, random_length
 
-__all__ = ["find_assigned", "is_secret_under"]
+__all__ = ["LONGEST_VALUE", "find_assigned", "is_secret_under"]
 
 LONGEST_VALUE: Final = 512
 """Characters of an assigned value that are read."""
+SHORTEST_PASSWORD: Final = 7
+SHORTEST_TOKEN: Final = 12
+SHORTEST_KEY: Final = 20
+"""A ``…_key`` that is none of the known names holds a secret only in this length and mixed."""
 
 _Strength = Literal["password", "token", "key"]
 
 _ANCHORS: Final = ("pass", "pwd", "secret", "token", "key", "credential", "authorization")
-
 _KEYWORD: Final = (
-    r"(?:pass(?:word|wd|phrase|code)?|pwd|secret(?:[_-]?key)?(?:[_-]?base)?|token|key|credentials?"
-    r"|authorization)"
+    r"(?i:pass(?:word|wd|phrase|code)?|pwd|secret(?:[_-]?key)?(?:[_-]?base)?|token|key|credentials?"
+    r"|authorization)[0-9]{0,2}"
 )
 # What stands between name and value: a closing quote or bracket, a type, an operator. Quotes may
 # be escaped, several times over, where JSON holds JSON.
 _BETWEEN: Final = (
-    r"[0-9]{0,2}(?:\\{0,7}[\"'`])?\]?[ \t]{0,8}"
+    r"(?:\\{0,7}[\"'`])?\]?[ \t]{0,8}"
     r"(?::[ \t]{0,4}[A-Za-z_][\w.\[\]|]{0,40}[ \t]{1,4}=(?!=)|=>|:=|={1,2}|:|>(?=[^<\s]{4,256}</))"
     r"[ \t]{0,8}"
 )
+# A bare value holds at most two more "=" or ":", else "key=key=key=…" would be read anew from
+# each of its names.
+_BARE: Final = r"[^\s\"'`\\,;&<>(){}|\[\]=:]"
 _VALUE: Final = (
     r"(?:(?i:bearer|basic|token|apikey|digest)[ \t]{1,4})?"
-    rf"(?:[a-zA-Z]{{0,2}}(?P<quote>\\{{0,7}}[\"'`])(?P<quoted>(?:[^\s\"'`\\]|\\[^nrt\"'`\s\\]){{4,{LONGEST_VALUE}}})"
-    rf"|(?P<bare>[^\s\"'`\\,;&<>(){{}}|\[\]]{{4,{LONGEST_VALUE}}}))"
+    r"(?:[a-zA-Z]{0,2}(?:\\{0,7}[\"'`])"
+    rf"(?P<quoted>(?:[^\s\"'`\\]|\\[^nrt\"'`\s\\]){{4,{LONGEST_VALUE}}})"
+    rf"|(?P<bare>{_BARE}{{1,{LONGEST_VALUE}}}(?:[=:]{_BARE}{{1,{LONGEST_VALUE}}}){{0,2}}={{0,2}}))"
 )
-_ASSIGNMENT: Final = re.compile(rf"(?i:{_KEYWORD}){_BETWEEN}{_VALUE}")
-_OPTION: Final = re.compile(rf"(?i:{_KEYWORD})[ \t]{{1,4}}{_VALUE}")
-_OPTION_NAME: Final = re.compile(r"--[\w-]{0,40}\Z", re.ASCII)
+_ASSIGNMENT: Final = re.compile(rf"(?P<name>{_KEYWORD}){_BETWEEN}{_VALUE}")
+_OPTION: Final = re.compile(rf"(?P<name>{_KEYWORD})[ \t]{{1,4}}{_VALUE}")
+# Most values under such names are words, and told apart at once.
+_DULL: Final = re.compile(r"(?:[a-z]{1,19}[-_.:=/]?){1,8}\Z")
 
 _NAME_LENGTH: Final = 48
-_NAME: Final = re.compile(r"[A-Za-z0-9_.-]*\Z")
-_PASSWORD_NAME: Final = re.compile(r"pass(?:word|wd|phrase|code)?[0-9]{0,2}\Z|pwd[0-9]{0,2}\Z")
-_KEY_NAME: Final = re.compile(
-    r"(?:api|access|secret|private|auth|encrypt(?:ion)?|signing|account|client|service|master"
-    r"|license|subscription|storage|deploy|admin|consumer|webhook|session|jwt|hmac|shared)"
-    r"[_.-]?keys?[0-9]{0,2}\Z"
-)
+_NAME_BACKWARDS: Final = re.compile(r"[A-Za-z0-9_.-]*+")
+_PASSWORD_NAME: Final = re.compile(r"(?:pass(?:word|wd|phrase|code)?|pwd)[0-9]{0,2}\Z")
 _TOKEN_NAME: Final = re.compile(
-    r"(?:token|secret(?:[_-]?key)?(?:[_-]?base)?|credentials?|authorization)[0-9]{0,2}\Z"
+    r"(?:token|secret(?:[_-]?key)?(?:[_-]?base)?|credentials?|authorization"
+    r"|(?:api|access|secret|private|auth|encrypt(?:ion)?|signing|account|client|service|master"
+    r"|license|subscription|storage|deploy|admin|consumer|webhook|session|jwt|hmac|shared)"
+    r"[_.-]?keys?)[0-9]{0,2}\Z"
 )
+_KEY_NAME: Final = re.compile(r"(?:[_-](?i:key)|[a-z]Key)[0-9]{0,2}\Z")
 # Names that end like a secret's and are none: places in a listing, marks in a vocabulary.
 _HARMLESS_NAME: Final = re.compile(
     r"(?:next|page|previous|prev|continuation|sync|end|start|eos|bos|pad|unk|sep|cls|mask|max|min"
     r"|stop|special|public|cancellation)[_-]?(?:page)?[_-]?(?:token|key)[0-9]{0,2}\Z"
 )
 _VARIABLE: Final = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)*[!?]?\Z", re.ASCII)
-_SECRET_WORD: Final = re.compile(r"pass|pwd|pw|token|secret|key|cred|arg|val|param|user|str|opt")
+_VARIABLE_WORD: Final = re.compile(r"pass|pwd|pw|token|secret|key|cred|arg|val|param|user|str|opt")
 
 
 def find_assigned(text: str, lowered: str) -> Iterator[tuple[str, int, int]]:
-    """Yield kind, start and end of every value assigned to a secret's name."""
+    """Yield kind, start and end of every value assigned to a secret's name.
+
+    ``lowered`` is the text in lower case, index by index.
+    """
     for anchor in _ANCHORS:
         start = lowered.find(anchor)
         while start >= 0:
@@ -75,11 +86,10 @@ def is_secret_under(name: str, value: str) -> bool:
 
 
 def _option(text: str, start: int) -> re.Match[str] | None:
+    """Match ``--password value``, where no operator stands between name and value."""
     if text.find("--", max(0, start - _NAME_LENGTH), start) < 0:
         return None
-    if not _OPTION_NAME.search(text, max(0, start - _NAME_LENGTH), start):
-        return None
-    return _OPTION.match(text, start)
+    return _OPTION.match(text, start) if _name_before(text, start).startswith("--") else None
 
 
 def _secret_span(text: str, start: int, found: re.Match[str]) -> tuple[int, int] | None:
@@ -87,7 +97,9 @@ def _secret_span(text: str, start: int, found: re.Match[str]) -> tuple[int, int]
     value = found[group]
     if group == "bare":
         value = value.rstrip(".:?")
-    strength = _strength(_name(text, start, found))
+    if len(value) < SHORTEST_PASSWORD or _DULL.match(value):
+        return None
+    strength = _strength(_name_before(text, start) + found["name"])
     if strength is None or not _is_secret(strength, value):
         return None
     if group == "bare" and _is_code(value, text[found.end() : found.end() + 1]):
@@ -95,30 +107,25 @@ def _secret_span(text: str, start: int, found: re.Match[str]) -> tuple[int, int]
     return found.start(group), found.start(group) + len(value)
 
 
-def _name(text: str, start: int, found: re.Match[str]) -> str:
-    before = _NAME.search(text, max(0, start - _NAME_LENGTH), start)
-    word = re.match(r"[A-Za-z_-]+[0-9]{0,2}", found[0])
-    return (before[0] if before else "") + (word[0] if word else "")
+def _name_before(text: str, start: int) -> str:
+    """Return what of a name stands before its keyword: ``DB_`` of ``DB_PASSWORD``."""
+    before = _NAME_BACKWARDS.match(text[max(0, start - _NAME_LENGTH) : start][::-1])
+    return before[0][::-1] if before else ""
 
 
+@lru_cache(maxsize=4096)
 def _strength(name: str) -> _Strength | None:
     lowered = name.lower()
     if _HARMLESS_NAME.search(lowered):
         return None
-    password = _PASSWORD_NAME.search(lowered)
-    if password:
+    if password := _PASSWORD_NAME.search(lowered):
         # "bypass" and "compass" end like a name of a password.
-        before = name[: password.start()]
         short = password[0].startswith("pass") and len(password[0]) < 6
-        glued = before[-1:].islower() and not name[password.start()].isupper()
+        glued = name[: password.start()][-1:].islower() and name[password.start()].islower()
         return None if short and glued else "password"
-    if _TOKEN_NAME.search(lowered) or _KEY_NAME.search(lowered):
+    if _TOKEN_NAME.search(lowered) or (lowered.endswith("_key") and name.isupper()):
         return "token"
-    if lowered.endswith("_key") and name.isupper():
-        return "token"
-    if re.search(r"[_-]key[0-9]{0,2}\Z", lowered) or re.search(r"[a-z]Key[0-9]{0,2}\Z", name):
-        return "key"
-    return None
+    return "key" if _KEY_NAME.search(name) else None
 
 
 def _is_secret(strength: _Strength, value: str) -> bool:
@@ -129,13 +136,13 @@ def _is_secret(strength: _Strength, value: str) -> bool:
     if value.isdigit() or not value.isascii():
         return False
     if strength == "token":
-        return len(value) >= 12 and random_length(value) >= 10
+        return len(value) >= SHORTEST_TOKEN and random_length(value) >= 10
     mixed = value != value.lower() and value != value.upper() and not value.isalpha()
-    return len(value) >= 20 and mixed and random_length(value) >= 20
+    return len(value) >= SHORTEST_KEY and mixed and random_length(value) >= SHORTEST_KEY
 
 
 def _is_password(value: str) -> bool:
-    if len(value) < 7:
+    if len(value) < SHORTEST_PASSWORD:
         return False
     letters = any(map(str.isalpha, value))
     digits = any(map(str.isdigit, value))
@@ -143,7 +150,7 @@ def _is_password(value: str) -> bool:
         return True
     if digits:
         return len(value) >= 8 and not value.isdigit()
-    symbols = any(not (char.isalnum() or char in "-_./:") for char in value)
+    symbols = any(not (char.isalnum() or char in "-_./:=") for char in value)
     return (symbols and len(value) >= 8) or not is_wordy(value)
 
 
@@ -153,4 +160,4 @@ def _is_code(value: str, after: str) -> bool:
         return True
     if not _VARIABLE.match(value) or not is_wordy(value.replace("_", "-")):
         return False
-    return "." in value or bool(_SECRET_WORD.search(value.lower()))
+    return "." in value or _VARIABLE_WORD.search(value.lower()) is not None

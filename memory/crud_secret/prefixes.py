@@ -24,8 +24,6 @@ _ESCAPE_BEFORE: Final = re.compile(
 )
 _ESCAPE_LENGTH: Final = 16
 
-_LONGEST_BODY: Final = 4096  # characters that are looked at to tell a token from words
-
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
@@ -163,9 +161,12 @@ def starts_token(text: str, start: int) -> bool:
     before = text[start - 1]
     if not (before.isascii() and before.isalnum()):
         return True
-    return _ESCAPE_BEFORE.search(text, max(0, start - _ESCAPE_LENGTH), start) is not None
+    reach = max(0, start - _ESCAPE_LENGTH)
+    tail = text[reach:start]
+    if not ("\\" in tail or "%" in tail or "\x1b" in tail):
+        return False
+    return _ESCAPE_BEFORE.search(tail) is not None
 
 
 def _is_token(body: str, *, exact: bool) -> bool:
-    body = body[:_LONGEST_BODY]
     return "EXAMPLE" not in body.upper() and (exact or not is_wordy(body))

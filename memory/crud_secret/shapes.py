@@ -28,7 +28,7 @@ _CUT_BODY: Final = re.compile(
     r"(?:(?:\\+[nrt]|[\s|>+\u2192:]){1,64}+[A-Za-z0-9+/]{4,}={0,2}(?![\w-]))?"
 )
 
-_JWT: Final = re.compile(r"eyJ[\w-]*+(?:\.[\w-]++){2,4}", re.ASCII)
+_JWT: Final = re.compile(r"eyJ[\w-]{12,}+(?:\.[\w-]++){2,4}", re.ASCII)
 _JWT_RUN: Final = re.compile(r"[\w-]*+", re.ASCII)
 LONGEST_HEADER: Final = 8192
 """Characters of a JWT's first part that are decoded; longer is no header."""

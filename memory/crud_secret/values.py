@@ -8,6 +8,8 @@ __all__ = ["UUID", "is_placeholder", "is_reference", "is_wordy", "random_length"
 LONGEST_WORD: Final = 19
 """An unbroken run of more letters is no word of an identifier."""
 
+_LOOKED_AT: Final = 4096  # characters that are looked at to tell a token from words
+
 _SEPARATOR: Final = re.compile(r"[-_.~+/=:@]")
 _WORD: Final = re.compile(
     r"(?:[a-z]*|[A-Z]+|(?:[A-Z][a-z]+)+|[a-z]+(?:[A-Z][a-z]+)+)[0-9]{0,4}", re.ASCII
@@ -19,21 +21,22 @@ UUID: Final = re.compile(
 
 _NOUN: Final = (
     r"pass(?:word|wd|phrase|code)?|pwd|pw|secret|token|value|credentials?"
-    r"|(?:api|access|secret|private|auth)?[-_ ]?key|user(?:name)?"
+    r"|(?:api|access|secret|private|auth)?[-_]?key|user(?:name)?"
 )
-_PLACEHOLDER: Final = re.compile(
+_COMPOSED: Final = re.compile(
     rf"(?:(?:my|your|the|db|user|some|test|new|old|a|super|top|default|database)[-_]?)*(?:{_NOUN})"
-    rf"(?:[-_]?(?:{_NOUN}|here|value|placeholder))*[0-9]?"
+    rf"(?:[-_]?(?:{_NOUN}|here|placeholder))*[0-9]?"
     r"|change[-_]?(?:me|it|this)(?:[-_]?(?:now|please))?[0-9]?"
-    r"|(?:none|null|nil|true|false|undefined|unset|empty|required|optional|todo|tbd|n/a"
-    r"|str|string|int|bool|bytes|any|object|redacted|removed|hidden|masked|filtered"
-    r"|foo|bar|baz|foobar|dummy|fake|sample|placeholder|default|unknown|postgres|root|admin|guest)"
-    r"|.*(?:example|placeholder|redacted).*"
-    r"|(?:.*[-_])?(?:your|insert|replace)[-_].*"
-    r"|(.)\1*"  # one character over and over: xxxx, ****, ....
-    r"|x+[-_x]*|\.\.\..*|.*(?:\.\.\.|\u2026)",
-    re.IGNORECASE | re.DOTALL,
+    r"|x+[-_x]*"
 )
+_LONGEST_PLACEHOLDER: Final = 64
+_DUMMY: Final = re.compile(
+    "none|null|nil|true|false|undefined|unset|empty|required|optional|todo|tbd|n/a|str|string|int"
+    "|bool|bytes|any|object|removed|hidden|masked|filtered|foo|bar|baz|foobar|dummy|fake|sample"
+    "|default|unknown|postgres|root|admin|guest"
+)
+_GIVEAWAYS: Final = ("example", "placeholder", "redacted", "...", "\u2026")
+_INSTRUCTION: Final = re.compile(r"(?:.*[-_])?(?:your|insert|replace)[-_]")
 # Where the value stands elsewhere: a variable, a template, a path, another address.
 _REFERENCE: Final = re.compile(
     r"[$%<{\[(*#&!]|\{\{|/|\.{1,2}/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]*://|arn:|op://"
@@ -51,14 +54,23 @@ def random_length(text: str) -> int:
     """Count the characters in parts that are no word: digits amid letters, or overlong runs."""
     return sum(
         len(part)
-        for part in _SEPARATOR.split(text)
+        for part in _SEPARATOR.split(text[:_LOOKED_AT])
         if len(part) > LONGEST_WORD or not _WORD.fullmatch(part)
     )
 
 
 def is_placeholder(value: str) -> bool:
     """Tell whether a value only says that a secret goes here."""
-    return _PLACEHOLDER.fullmatch(value) is not None
+    lowered = value.lower()
+    if any(giveaway in lowered for giveaway in _GIVEAWAYS) or len(set(lowered)) < 2:
+        return True
+    if len(lowered) > _LONGEST_PLACEHOLDER:
+        return False
+    return (
+        _DUMMY.fullmatch(lowered) is not None
+        or _COMPOSED.fullmatch(lowered) is not None
+        or _INSTRUCTION.match(lowered) is not None
+    )
 
 
 def is_reference(value: str) -> bool:
