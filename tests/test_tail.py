@@ -533,4 +533,4 @@ class Files(RuleBasedStateMachine):
 
 
 TestFiles = Files.TestCase
-TestFiles.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+TestFiles.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

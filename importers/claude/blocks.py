@@ -115,7 +115,7 @@ def _result(row: Mapping[str, Any], block: Mapping[str, Any], results: Path | No
     call_id = str(block.get("tool_use_id") or "")
     payload: dict[str, Any] = {"call_id": call_id, "is_error": bool(block.get("is_error"))}
     if blobs:
-        payload["attachments"] = blobs
+        payload["blobs"] = blobs
     structured = row.get("toolUseResult")
     if isinstance(structured, dict) and structured.get("agentId"):
         payload["agent_id"] = str(structured["agentId"])
@@ -138,6 +138,6 @@ def _with_blobs(
     if part is None:
         part = Part(role=speaker, content=" ".join(map(label, kept)))
         found = [*found, part]
-    part.payload["attachments"] = kept
+    part.payload["blobs"] = kept
     part.said = (*part.said, *(str(each.get("sha256")) for each in kept))
     return found

@@ -15,7 +15,7 @@ __all__ = ["Place", "last_uuids", "sub_agents", "transcripts"]
 
 _AGENT: Final = "agent-"
 _TAIL_BYTES: Final = 64 * 1024
-_UUID: Final = re.compile(rb'"uuid":"([^"]{1,64})"')
+_UUID: Final = re.compile(rb'"uuid"\s*:\s*"([^"]{1,64})"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
