@@ -143,6 +143,7 @@ def test_a_thread_is_named_by_its_own_id_and_not_by_its_roots(tmp_path: Path) ->
     reading = read(CodexImporter(), tmp_path)
     assert list(reading.sessions) == [THREAD]
     assert reading.sessions[THREAD].payload["root"] == "root"
+    assert reading.sessions[THREAD].parent == "root"
 
 
 def test_the_header_tells_where_who_and_with_what() -> None:
@@ -337,6 +338,7 @@ def test_tools_are_readable_and_their_outputs_whole(tmp_path: Path) -> None:
         item("custom_tool_call_output", call_id="b", output="Exit code: 1\nOutput:\nno"),
         item("local_shell_call", call_id="c", status="completed", action=exec_),
         item("web_search_call", id="ws_1", status="completed", action=search),
+        item("image_generation_call", id="ig_1", revised_prompt="a cat", result="aGVsbG8="),
         item("function_call", name="broken", call_id="d", arguments='{"cut'),
         item("function_call_output", call_id="d", output={"content": "bad", "success": False}),
     )
@@ -350,6 +352,7 @@ def test_tools_are_readable_and_their_outputs_whole(tmp_path: Path) -> None:
         "Exit code: 1\nOutput:\nno",
         "local_shell: cargo test",
         "web_search: rust",
+        "image_generation: a cat",
         'broken: {"cut',
         "bad",
     ]
@@ -360,6 +363,7 @@ def test_tools_are_readable_and_their_outputs_whole(tmp_path: Path) -> None:
         "bytes": 5,
     }
     assert said["seen\n[image image/png, 5 bytes]"]["blobs"] == [blob]
+    assert said["image_generation: a cat"]["blobs"] == [blob]
     assert said["Exit code: 1\nOutput:\nno"]["exit_code"] == 1
     assert said["bad"]["success"] is False
     assert said["web_search: rust"]["call_id"] == "ws_1"

@@ -57,7 +57,9 @@ class Client:
             connection.executescript(schema)
 
     def writing(self) -> closing[sqlite3.Connection]:
-        return closing(sqlite3.connect(self.path, isolation_level=None))
+        connection = sqlite3.connect(self.path, isolation_level=None)
+        connection.execute("PRAGMA synchronous=OFF")
+        return closing(connection)
 
     def run(self, statement: str, *values: Any) -> None:
         with self.writing() as connection:

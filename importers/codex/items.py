@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from importers.attachments import attachment
 from importers.calls import call_text
 from importers.codex.speech import Said, said, said_by_user
 from importers.codex.turns import hash_of
@@ -94,9 +95,11 @@ def _call(name: str, payload: Mapping[str, Any], _metadata: Mapping[str, Any]) -
         arguments = _object(arguments)
     if isinstance(arguments, dict) and name in {"local_shell_call", "web_search_call"}:
         arguments = {k: v for k, v in arguments.items() if v is not None and k != "type"}
-    facts = {"tool": tool, "input": arguments}
+    facts: dict[str, Any] = {"tool": tool, "input": arguments}
     if payload.get("namespace"):
         facts["namespace"] = str(payload["namespace"])
+    if isinstance(payload.get("result"), str):  # the image that image_generation_call made
+        facts["blobs"] = [attachment(f"data:image/png;base64,{payload['result']}")]
     call_id = _first(payload, "call_id", "id")
     return [
         Spoken(

@@ -11,6 +11,7 @@ from typing import Final
 
 from importers.archive import Archive, Damaged
 from importers.base import Source, Store
+from importers.codex.thread import thread_of
 from importers.tail import PACKED
 
 __all__ = ["ARCHIVED", "SESSIONS", "Forks", "rollouts"]
@@ -18,9 +19,7 @@ __all__ = ["ARCHIVED", "SESSIONS", "Forks", "rollouts"]
 SESSIONS: Final = "sessions"
 ARCHIVED: Final = "archived_sessions"
 
-_NAME: Final = re.compile(
-    r"rollout-(\d{4})-(\d{2})-(\d{2})T[\d-]+?-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl"
-)
+_DAY: Final = re.compile(r"rollout-(\d{4})-(\d{2})-(\d{2})T")
 _HEADER_BYTES: Final = 4096  # the ids stand before the instructions, which fill the rest
 _FORKED_FROM: Final = re.compile(rb'"forked_from_id"\s*:\s*"([0-9a-f-]{36})"')
 
@@ -52,7 +51,7 @@ def rollouts(store: Store, forks: Forks) -> list[Source]:
     for path in sorted(_files(store.root), key=_preference):
         chosen.setdefault(_key(store.root, path), path)
     ordered = sorted(chosen.items(), key=lambda each: (each[1].name, each[0]))
-    keys = {thread: key for key, path in reversed(ordered) if (thread := _thread(path))}
+    keys = {thread: key for key, path in reversed(ordered) if (thread := thread_of(path.name))}
     return [
         Source(store=store, path=path, key=key, after=_after(forks.origin(key, path), key, keys))
         for key, path in ordered
@@ -77,15 +76,10 @@ def _preference(path: Path) -> tuple[bool, bool, str]:
 
 def _key(root: Path, path: Path) -> str:
     plain = path.name.removesuffix(PACKED)
-    named = _NAME.fullmatch(plain)
-    if path.parent.name == ARCHIVED and named:
-        return str(root.joinpath(SESSIONS, *named.groups()[:3], plain))
+    day = _DAY.match(plain)
+    if path.parent.name == ARCHIVED and day:
+        return str(root.joinpath(SESSIONS, *day.groups(), plain))
     return str(path.with_name(plain))
-
-
-def _thread(path: Path) -> str | None:
-    named = _NAME.match(path.name)
-    return named[4] if named else None
 
 
 def _header(path: Path) -> bytes:

@@ -66,6 +66,8 @@ def _parent(header: Mapping[str, Any]) -> str | None:
     subagent = source.get("subagent") if isinstance(source, dict) else None
     spawn = subagent.get("thread_spawn") if isinstance(subagent, dict) else None
     parent = spawn.get("parent_thread_id") if isinstance(spawn, dict) else None
+    root = header.get("session_id")  # all that a review's or a guardian's thread says
+    parent = parent or (root if root != header.get("id") else None)
     return str(parent) if parent else None
 
 

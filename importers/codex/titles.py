@@ -20,6 +20,11 @@ MAX_TITLE: Final = 200  # characters; Codex takes the whole first prompt for a t
 _INDEX: Final = "session_index.jsonl"
 _STATE: Final = re.compile(r"state_(\d+)\.sqlite")
 _TABLE: Final = "threads"
+# The name comes last: the user's word wins over what Codex made up.
+_TITLES: Final = {
+    "title": "SELECT id, title FROM threads",
+    "name": "SELECT id, name FROM threads",
+}
 
 _log = log.get(__name__)
 
@@ -91,12 +96,11 @@ def _from_state(path: Path, copies: Copies) -> dict[str, str]:
     titles: dict[str, str] = {}
     with sqlite_store.reading(path, tables={_TABLE}, copies=copies) as connection:
         columns = sqlite_store.columns(connection, _TABLE)
-        wanted = [name for name in ("title", "name") if name in columns]
-        if "id" not in columns or not wanted:
-            return titles
-        for row in connection.execute("SELECT * FROM threads"):
-            for name in wanted:  # the name comes last: the user's word wins
-                _keep(titles, str(row["id"]), row[name])
+        for column, statement in _TITLES.items():
+            if {"id", column} <= columns:
+                for row in connection.execute(statement):
+                    _keep(titles, str(row["id"]), row[column])
+    copies.drop(path)
     return titles
 
 
