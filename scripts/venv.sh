@@ -43,7 +43,7 @@ fail_step() {
     free=$(df -Pk "$root" | awk 'NR == 2 {print $4}')
     if [ "${free:-0}" -lt 20480 ] || grep -qs 'No space left on device\|Disk quota exceeded' "$log"; then
         fail "the disk that holds $root is full; free about 1 GB and run this again."
-    elif grep -qsE 'name resolution|not known|NewConnectionError|Connection refused|ConnectionResetError|Network is unreachable|timed out|ProxyError|SSLError|Tunnel connection failed' "$log"; then
+    elif grep -qsE 'name resolution|not known|NewConnectionError|Connection refused|ConnectionResetError|Network is unreachable|timed out|ProxyError|SSLError|Tunnel connection failed|from versions: none' "$log"; then
         fail "$step needs the network, and the package index cannot be reached; check the connection, the proxy and pip's index-url, then run this again (details: $log)."
     elif grep -qs 'Permission denied' "$log" || [ ! -w "$root" ]; then
         fail "this account may not write $venv; give it to this account, or remove it, then run this again (details: $log)."
