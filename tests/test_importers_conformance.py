@@ -1,0 +1,120 @@
+"""What every importer has to do, on every store that its client's versions wrote."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from imports import copied, digests, held, run, wanted
+from readings import DATA, expected, stores
+
+from importers.base import Store
+from importers.registry import IMPORTERS, importers_of
+from memory import crud
+from memory.database import Database
+from memory.errors import InvalidInput
+
+STORES = [
+    pytest.param(client, folder, id=f"{client}-{folder.name}")
+    for client in IMPORTERS
+    for folder in stores(client)
+]
+LINES = [each for each in STORES if any(Path(str(each.values[1])).rglob("store/**/*.jsonl"))]
+
+in_every_store = pytest.mark.parametrize(("client", "folder"), STORES)
+in_every_store_of_lines = pytest.mark.parametrize(("client", "folder"), LINES)
+
+
+def transcripts(root: Path) -> list[Path]:
+    """Return the files of lines that hold messages; the others only list or repeat them."""
+    listed = {"history.jsonl", "session_index.jsonl"}
+    return [each for each in sorted(root.rglob("*.jsonl")) if each.name not in listed]
+
+
+def test_every_client_has_test_data_and_every_folder_a_client() -> None:
+    assert {path.name for path in DATA.iterdir() if stores(path.name)} == set(IMPORTERS)
+
+
+def test_an_importer_is_called_by_any_name_of_its_client() -> None:
+    assert [each.provider for each in importers_of(("claude-code", "claude"))] == ["claude"]
+    with pytest.raises(InvalidInput, match="claude, codex, opencode"):
+        importers_of(("cursor",))
+
+
+@in_every_store
+async def test_importing_gives_what_the_client_showed(
+    database: Database, tmp_path: Path, client: str, folder: Path
+) -> None:
+    want = expected(folder)
+    root = copied(folder, tmp_path)
+    before = digests(root)
+    report = await run(database, root, IMPORTERS[client]())
+    counts = ("records", "imported", "unreadable")
+    assert {name: getattr(report, name) for name in counts} == {name: want[name] for name in counts}
+    assert dict(report.skipped) == want["skipped"]
+    assert report.sessions == len(want["sessions"])
+    assert await held(database, client, want["sessions"]) == wanted(client, want["sessions"])
+    assert not report.failed
+    assert digests(root) == before, "a client's store is never written to"
+
+
+@in_every_store
+async def test_importing_again_adds_nothing(
+    database: Database, tmp_path: Path, client: str, folder: Path
+) -> None:
+    root = copied(folder, tmp_path)
+    first = await run(database, root, IMPORTERS[client]())
+    second = await run(database, root, IMPORTERS[client]())
+    assert (second.records, second.appended) == (0, 0)
+    # The same store on a second machine: nothing is known of checkpoints there.
+    elsewhere = Database(replace(database.settings, machine="another"))
+    try:
+        third = await run(elsewhere, root, IMPORTERS[client]())
+    finally:
+        await elsewhere.close()
+    assert (third.records, third.appended, third.sessions) == (first.records, 0, 0)
+    totals = await database.transact(crud.totals)
+    assert sum(total.entries for total in totals) >= first.appended
+
+
+@in_every_store_of_lines
+async def test_a_torn_last_line_waits_for_its_end(
+    database: Database, tmp_path: Path, client: str, folder: Path
+) -> None:
+    want = expected(folder)
+    root = copied(folder, tmp_path)
+    sources = list(IMPORTERS[client]().sources(Store(provider=client, root=root)))
+    complete = {key for source in sources for key in source.after}  # before it was copied from
+    tails = {}
+    for path in {source.path for source in sources if source.key not in complete}:
+        if path.suffix != ".jsonl":
+            continue
+        whole = path.read_bytes()
+        begin = whole.rstrip(b"\n").rfind(b"\n") + 1
+        cut = begin + (len(whole) - begin) // 2
+        path.write_bytes(whole[:cut])
+        tails[path] = whole[cut:]
+    first = await run(database, root, IMPORTERS[client]())
+    assert first.unreadable == want["unreadable"]
+    for path, rest in tails.items():
+        with path.open("ab") as file:
+            file.write(rest)
+    second = await run(database, root, IMPORTERS[client]())
+    assert first.records + second.records == want["records"]
+    assert await held(database, client, want["sessions"]) == wanted(client, want["sessions"])
+
+
+@in_every_store_of_lines
+async def test_an_unreadable_line_is_named_and_costs_only_itself(
+    database: Database, tmp_path: Path, client: str, folder: Path
+) -> None:
+    want = expected(folder)
+    root = copied(folder, tmp_path)
+    places = set()
+    for path in transcripts(root):
+        first, rest = path.read_bytes().split(b"\n", 1)
+        path.write_bytes(first + b'\n{"torn": "by a cra\n' + rest)
+        places.add((str(path), len(first) + 1))
+    report = await run(database, root, IMPORTERS[client]())
+    assert {(each.path, each.offset) for each in report.unreadable_records} == places
+    assert report.unreadable == want["unreadable"] + len(places)
+    assert await held(database, client, want["sessions"]) == wanted(client, want["sessions"])
