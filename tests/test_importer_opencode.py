@@ -96,7 +96,7 @@ class Client:
 
 def answer(at: int, **more: Any) -> dict[str, Any]:
     times = {"created": NOON + at, **({"completed": NOON + at + 1} if more.pop("done", 0) else {})}
-    return {"role": "assistant", "time": times, "modelID": "m", "providerID": "p", **more}
+    return {"role": "assistant", "time": times, "modelID": "m", "providerID": "p"} | more
 
 
 def tool(status: str, **state: Any) -> dict[str, Any]:
@@ -313,11 +313,15 @@ def test_rows_that_are_no_json_are_counted_and_named(
     client.prompt("msg_1", "ses_a", 1, "one")
     client.prompt("msg_2", "ses_a", 2, "two")
     client.run("UPDATE part SET data = '{\"type\": \"te' WHERE id = 'prt_msg_2'")
+    client.message("msg_3", "ses_a", 3, 3, **answer(3, time={"created": 1e30}))
+    client.part("prt_3", "msg_3", "ses_a", 3, **tool("completed", output="x", attachments=5))
+    client.prompt("msg_4", "ses_a", 4, "four")
     found = again()
-    assert found.texts() == ["one"]
-    (problem,) = found.unreadable
-    assert "prt_msg_2 is no JSON" in problem.reason
-    assert problem.path == str(client.path)
+    assert found.texts() == ["one", "four"]
+    torn, strange = found.unreadable
+    assert "prt_msg_2 is no JSON" in torn.reason
+    assert "msg_3: a shape this importer does not know" in strange.reason
+    assert {torn.path, strange.path} == {str(client.path)}
 
 
 def test_parts_and_errors_have_their_roles(client: Client, again: Callable[[], Reading]) -> None:

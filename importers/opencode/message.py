@@ -2,13 +2,16 @@
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from importers.tail import Malformed
 
 __all__ = ["Message", "Part", "Row", "Spoken", "decoded", "time_of"]
+
+
+_LAST_TIME: Final = 253_402_300_800_000  # the year 10000, in milliseconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +82,9 @@ def time_of(data: dict[str, Any], name: str) -> int | None:
     """Return one of the times that a record holds, in milliseconds."""
     times = data.get("time")
     time = times.get(name) if isinstance(times, dict) else None
-    return int(time) if isinstance(time, int | float) else None
+    if not isinstance(time, int | float) or not 0 < time < _LAST_TIME:
+        return None
+    return int(time)
 
 
 def decoded(text: str | bytes, *, path: str, place: int, name: str) -> tuple[Row, dict[str, Any]]:

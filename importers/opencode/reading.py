@@ -1,6 +1,7 @@
 """A batch while it is filled with messages, from tables and files alike."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from importers.base import BATCH_BYTES, BATCH_RECORDS, Batch, Unreadable
 from importers.opencode.message import Message
@@ -9,6 +10,9 @@ from importers.opencode.rows import said_in_row
 from importers.opencode.session import Conversation, attributes_of, drafts_of, session_of
 
 __all__ = ["Reading"]
+
+# What a client writes is data: one message of another shape must not stop its session.
+_UNKNOWN_SHAPE: Final = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 @dataclass(slots=True)
@@ -32,13 +36,19 @@ class Reading:
 
     def add_message(self, message: Message, conversation: Conversation, *, is_row: bool) -> None:
         """Add what a message says; ``is_row`` when the message is one record, parts and all."""
-        said, skipped = said_in_row(message) if is_row else said_in_parts(message)
-        records = 1 if is_row else 1 + len(message.parts)
         self.taken += message.size
+        try:
+            said, skipped = said_in_row(message) if is_row else said_in_parts(message)
+            drafts = drafts_of(said, message, conversation)
+        except _UNKNOWN_SHAPE as error:
+            reason = f"{message.row.id}: a shape this importer does not know"
+            self.add_torn(message.row.path, message.row.place, f"{reason} ({type(error).__name__})")
+            return
+        records = 1 if is_row else 1 + len(message.parts)
         self.batch.records += records
         self.batch.imported += records - skipped.total()
         self.batch.skipped += skipped
-        self.batch.drafts += drafts_of(said, message, conversation)
+        self.batch.drafts += drafts
 
     def add_torn(self, path: str, place: int, reason: str) -> None:
         """Add a record that cannot be read."""
