@@ -2,9 +2,9 @@
 
 A database in WAL mode is opened where it lies only when its ``-wal`` and ``-shm`` files exist, and
 then with ``readonly_shm``: plain ``mode=ro`` rewrites the ``-shm``, and either makes the files that
-are missing (measured with SQLite 3.40). Everything else is copied, the database with its ``-wal``, into a folder
-of our own. ``immutable=1`` is never used: it does not look into the ``-wal``, which may hold
-everything.
+are missing (measured with SQLite 3.40). Everything else is copied, the database with its ``-wal``,
+into a folder of our own. ``immutable=1`` is never used: it does not look into the ``-wal``, which
+may hold everything.
 """
 
 import contextlib

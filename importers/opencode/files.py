@@ -113,7 +113,10 @@ class _Files:
         return time_of(data, "created")
 
     def directory(self) -> str | None:
-        """Return the directory that an answer names, where the session does not. Raises Malformed."""
+        """Return the directory that an answer names, for a session that names none.
+
+        Raises Malformed.
+        """
         for name in self._names[: _STILL_OPEN * 2]:
             _, data = _decoded(self._layout.messages / f"{name}{_JSON}")
             if isinstance(data.get("path"), dict) and data["path"].get("cwd"):

@@ -4,8 +4,8 @@ Forking a session copies its messages under new ids, with no link to where they 
 from files to tables keeps the ids, and going from ``part`` to ``session_message`` loses those of
 the parts. What every copy keeps is when the conversation and the message began, and the order of
 its parts. So an identity is ``<conversation>/<message's time>/<speaker>/<part>``, where the
-conversation is the time of its first prompt, or, for a sub-agent's, the session's own id: sub-agents
-start side by side within a millisecond, and are not forked.
+conversation is the time of its first prompt, or, for a sub-agent's, the session's own id:
+sub-agents start side by side within a millisecond, and are not forked.
 """
 
 import hashlib
@@ -153,7 +153,7 @@ def _facts(message: Message) -> dict[str, Any]:
 
 
 def _usage(message: Message) -> dict[str, Any]:
-    """Return what an answer cost, once it is known: for one of its entries, so that sums are right."""
+    """Return what an answer cost; it goes to one of its entries, so that sums are right."""
     if message.kind != "assistant" or not message.is_final:
         return {}
     usage = {key: message.data[key] for key in _USAGE if message.data.get(key)}

@@ -132,7 +132,7 @@ class Tables:
         return sorted(found, key=lambda each: (each.created, each.session))
 
     def session(self, name: str) -> dict[str, Any] | None:
-        """Return a session's row, with its project's folder as ``worktree``; None when it is gone."""
+        """Return a session's row, with its project's ``worktree``; None when it is gone."""
         rows = [
             self._connection.execute(_SESSION[table], (name,)).fetchone()
             for table in self._sessions
