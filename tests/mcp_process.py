@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -151,6 +151,13 @@ def read_text(answer: Json) -> Json:
     found = json.loads(content["text"])
     assert next(iter(found)) == "is_error"
     return found
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until a condition holds that other processes bring about."""
+    async with asyncio.timeout(SECONDS):
+        while not await condition():
+            await asyncio.sleep(0.02)
 
 
 def is_alive(pid: int) -> bool:

@@ -10,15 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from mcp_process import Json, Server, is_alive
-
-SECONDS = 30
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(SECONDS):
-        while not condition():  # noqa: ASYNC110 - a process outside of this loop is waited for
-            await asyncio.sleep(0.02)
+from mcp_process import SECONDS, Json, Server, eventually, is_alive
 
 
 async def loaded(server: Server) -> None:
@@ -116,7 +108,11 @@ async def test_it_ends_when_its_parent_is_killed_although_the_pipe_stays_open(
     assert is_alive(child)
     parent.kill()
     await parent.wait()
-    await eventually(lambda: not is_alive(child))
+
+    async def is_gone() -> bool:
+        return not is_alive(child)
+
+    await eventually(is_gone)
     os.close(reader)
     os.close(writer)
 

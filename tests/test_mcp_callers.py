@@ -1,0 +1,213 @@
+"""Who wrote it, in which session and project: as each client tells it, in its own era."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_process import MODERN, Json, Server
+
+from memory import crud
+from memory.database import Database
+from memory.drafts import SessionDraft, session_id_of
+from memory.tools import Caller
+
+CLAUDE_SESSION = "0b9d0e4c-1111-4222-8333-444455556666"
+CODEX_THREAD = "019c0000-aaaa-7bbb-8ccc-ddddeeeeffff"
+
+
+async def stored(server: Server, answer: Json) -> Json:
+    got = await server.call("get_message", message_id=answer["id"])
+    message: Json = got["message"]
+    return message
+
+
+@pytest.mark.parametrize(
+    ("name", "era", "written"),
+    [
+        ("claude-code", MODERN, "claude"),
+        ("claude-code", "2025-11-25", "claude"),
+        ("codex-mcp-client", "2025-06-18", "codex"),
+        ("opencode", "2025-11-25", "opencode"),
+        ("Some Editor", MODERN, "some editor"),
+    ],
+)
+async def test_the_client_s_name_is_written_unless_another_is_given(
+    name: str, era: str, written: str, environment: dict[str, str]
+) -> None:
+    async with Server(environment, era=era, client=name) as server:
+        await server.open()
+        own = await server.call("record_event", type="own")
+        other = await server.call("record_event", type="other", source_client="Claude-Code")
+        assert own["source_client"] == written
+        assert (await stored(server, other))["source_client"] == "Claude-Code"
+
+
+async def test_claude_s_session_and_project_come_from_its_environment(
+    environment: dict[str, str], database: Database, tmp_path: Path
+) -> None:
+    environment |= {
+        "CLAUDE_CODE_SESSION_ID": CLAUDE_SESSION,
+        "CLAUDE_PROJECT_DIR": str(tmp_path / "shop"),
+    }
+    async with Server(environment, era=MODERN, client="claude-code") as server:
+        await server.open()
+        use = {"claudecode/toolUseId": "toolu_01", "progressToken": 1}
+        fact = await server.call("record_fact", _meta=use, key="k", value="v")
+        again = await server.call("record_fact", key="k2", value="v")
+        context = await server.call("get_project_context")
+        status = await server.call("status")
+        message = await stored(server, fact)
+    assert fact["session_id"] == str(session_id_of("claude", CLAUDE_SESSION))
+    assert message["payload"] == {"via": {"tool_use_id": "toolu_01"}}
+    assert (message["provider"], message["source_client"]) == ("claude", "claude")
+    assert context["project"]["name"] == "shop"
+    assert {each["key"] for each in context["facts"]} == {"k", "k2"}
+    assert again["session_id"] == fact["session_id"]
+    assert (status["session_is_in_ledger"], status["project"]["name"]) == (True, "shop")
+    # The importer comes later with the same session: it finds it, with its directory.
+    draft = SessionDraft(
+        provider="claude",
+        source_session_id=CLAUDE_SESSION,
+        source_client="claude",
+        directory=str(tmp_path / "shop"),
+    )
+    assert await database.transact(lambda session: crud.start_sessions(session, [draft])) == 0
+    view = await database.transact(lambda session: crud.get_session(session, draft.id))
+    assert view.row.directory == str(tmp_path / "shop")
+
+
+async def test_another_client_inside_claude_s_terminal_is_not_taken_for_it(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    environment |= {
+        "CLAUDE_CODE_SESSION_ID": CLAUDE_SESSION,
+        "CLAUDE_PROJECT_DIR": str(tmp_path / "shop"),
+    }
+    async with Server(environment, client="opencode", directory=str(tmp_path)) as server:
+        await server.open()
+        fact = await server.call("record_fact", key="k", value="v")
+    assert (fact["session_id"], fact["project_id"]) == (None, None)
+
+
+async def test_codex_names_its_thread_with_each_call(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    async with Server(
+        environment, era="2025-06-18", client="codex-mcp-client", directory=str(tmp_path)
+    ) as server:
+        await server.open()
+        meta = {
+            "threadId": CODEX_THREAD,
+            "callId": "call_7",
+            "x-codex-turn-metadata": {"session_id": "other", "model": "m"},
+        }
+        event = await server.call("record_event", _meta=meta, type="t", payload={"a": 1})
+        message = await stored(server, event)
+        context = await server.call("get_project_context", _meta=meta)
+    assert event["session_id"] == str(session_id_of("codex", CODEX_THREAD))
+    assert message["payload"] == {
+        "type": "t",
+        "data": {"a": 1},
+        "via": {"call_id": "call_7"},
+    }
+    assert context["project"]["name"] == tmp_path.name
+    assert [each["payload"] for each in context["events"]] == [{"a": 1}]
+
+
+async def test_a_bound_directory_names_the_project_of_a_client_without_session(
+    environment: dict[str, str], database: Database, tmp_path: Path
+) -> None:
+    bound = SessionDraft(
+        provider="opencode",
+        source_session_id="ses_1",
+        source_client="opencode",
+        directory=str(tmp_path),
+    )
+    await database.transact(lambda session: crud.start_sessions(session, [bound]))
+    async with Server(environment, client="opencode", directory=str(tmp_path)) as server:
+        await server.open()
+        fact = await server.call("record_fact", key="k", value="v")
+        context = await server.call("get_project_context")
+    assert fact["session_id"] is None
+    assert fact["project_id"] == context["project"]["project_id"]
+    assert context["project"]["name"] == tmp_path.name
+
+
+async def test_a_project_is_looked_up_and_never_guessed(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    async with Server(environment, client="opencode", directory=str(tmp_path)) as server:
+        await server.open()
+        fact = await server.call("record_fact", key="k", value="v")
+        context = await server.call("get_project_context")
+        projects = await server.call("list_projects")
+    assert fact["project_id"] is None
+    assert "belongs to no project" in fact["notes"][0]
+    assert context["code"] == "no_project"
+    assert projects["total"] == 0
+
+
+async def test_explicit_ids_win_over_the_environment(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    environment |= {
+        "CLAUDE_CODE_SESSION_ID": CLAUDE_SESSION,
+        "CLAUDE_PROJECT_DIR": str(tmp_path / "shop"),
+    }
+    async with Server(environment, client="claude-code") as server:
+        await server.open()
+        project = (await server.call("create_project", name="Other"))["project_id"]
+        session = await server.call(
+            "start_session", provider="p", source_session_id="s", project_id=project
+        )
+        by_session = await server.call(
+            "record_fact", key="k", value="v", session_id=session["session_id"]
+        )
+        by_project = await server.call("record_fact", key="k2", value="v", project_id=project)
+    assert (by_session["session_id"], by_session["project_id"]) == (
+        session["session_id"],
+        project,
+    )
+    assert by_project["project_id"] == project
+    assert by_project["session_id"] == str(session_id_of("claude", CLAUDE_SESSION))
+
+
+async def test_a_client_starts_its_own_session_with_its_directory(
+    environment: dict[str, str], database: Database, tmp_path: Path
+) -> None:
+    async with Server(environment, client="opencode", directory=str(tmp_path)) as server:
+        await server.open()
+        own = await server.call("start_session", provider="opencode", source_session_id="ses_1")
+        other = await server.call("start_session", provider="claude", source_session_id="c_1")
+    view = await database.transact(
+        lambda session: crud.get_session(session, session_id_of("opencode", "ses_1"))
+    )
+    assert view.row.directory == str(tmp_path)
+    assert own["project_id"] is not None
+    assert other["project_id"] is None
+
+
+def test_a_client_that_gives_no_name_is_unknown() -> None:
+    caller = Caller.of("", meta={}, environment={}, directory="/")
+    assert (caller.client, caller.session, caller.via) == ("unknown", "", {})
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "threadId",
+                "callId",
+                "claudecode/toolUseId",
+                "io.modelcontextprotocol/clientInfo",
+            ]
+        ),
+        st.none() | st.integers() | st.text() | st.dictionaries(st.just("name"), st.integers()),
+    )
+)
+def test_any_meta_is_survived(meta: dict[str, Any]) -> None:
+    caller = Caller.of("codex", meta=meta, environment={}, directory="/")
+    assert caller.client == "codex"
+    assert isinstance(caller.session, str)

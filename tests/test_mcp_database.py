@@ -1,0 +1,248 @@
+"""The server and its database: empty, down, back again, locked out, and left alone when idle."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import asyncpg
+import pytest
+from mcp_process import ERAS, Json, Server, eventually
+from sqlalchemy import make_url
+
+from memory.database.schema import init_schema
+from memory.settings import Settings
+from memory.tools import Caller, Toolbox, toolbox
+
+CALLER = Caller(client="test-client")
+
+
+@contextlib.asynccontextmanager
+async def relay(settings: Settings, port: int) -> AsyncIterator[None]:
+    """Let a port stand for the database as long as the block runs; ends every connection then."""
+    url = make_url(settings.database_url)
+    writers: set[asyncio.StreamWriter] = set()
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            while part := await reader.read(65536):
+                writer.write(part)
+                await writer.drain()
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection(url.host or "127.0.0.1", url.port or 5432)
+        writers.update({writer, back})
+        await asyncio.gather(pump(reader, back), pump(there, writer))
+
+    server = await asyncio.start_server(serve, "127.0.0.1", port)
+    try:
+        yield
+    finally:
+        server.close()
+        for writer in writers:
+            writer.transport.abort()
+        await server.wait_closed()
+
+
+def through(port: int, settings: Settings, environment: dict[str, str]) -> dict[str, str]:
+    """Return the environment of a child that reaches the database through a relay."""
+    url = make_url(settings.database_url).set(host="127.0.0.1", port=port)
+    return {**environment, "DATABASE_URL": url.render_as_string(hide_password=False)}
+
+
+async def query(settings: Settings, statement: str) -> object:
+    connection = await asyncpg.connect(settings.owner_url.replace("+asyncpg", ""))
+    try:
+        return await connection.fetchval(statement)
+    finally:
+        await connection.close()
+
+
+async def connections(settings: Settings) -> int:
+    name = make_url(settings.database_url).database
+    found = await query(
+        settings,
+        "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'shared-memory'"
+        f" AND datname = '{name}'",
+    )
+    return int(str(found))
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_empty_database_gets_its_schema_at_the_first_call(
+    era: str, empty_environment: dict[str, str]
+) -> None:
+    async with Server(empty_environment, era=era) as server:
+        await server.open()
+        assert (await server.ask("tools/list"))["result"]["tools"]
+        assert (await server.call("create_project", name="first"))["is_new"] is True
+
+
+async def test_servers_that_meet_an_empty_database_at_once_all_work(
+    empty_environment: dict[str, str],
+) -> None:
+    async def one(number: int) -> Json:
+        async with Server(empty_environment, era=ERAS[number % 3]) as server:
+            await server.open()
+            return await server.call("record_event", type=f"e{number}")
+
+    answers = await asyncio.gather(*(one(number) for number in range(4)))
+    assert [answer["is_error"] for answer in answers] == [False] * 4
+
+
+async def test_a_database_that_is_down_is_told_and_used_again_when_it_is_back(
+    environment: dict[str, str], settings: Settings, free_port: Callable[[], int]
+) -> None:
+    port = free_port()
+    async with Server(through(port, settings, environment)) as server:
+        opening = await server.open()
+        assert opening["result"]["serverInfo"]["name"] == "shared-memory"
+        down = await server.call("record_event", type="lost")
+        assert (down["is_error"], down["code"]) == (True, "unavailable")
+        status = await server.call("status")
+        assert status["database"]["is_reachable"] is False
+        for number in range(2):
+            async with relay(settings, port):
+                answer = await server.call("record_event", type=f"kept {number}")
+                assert answer["is_error"] is False
+            down = await server.call("list_projects")
+            assert down["code"] == "unavailable"
+    assert await query(settings, "SELECT count(*) FROM entries") == 2
+
+
+async def test_a_wrong_password_is_told_without_repeating_it(
+    environment: dict[str, str], settings: Settings
+) -> None:
+    wrong = make_url(settings.database_url).set(password="not-the-password")
+    environment["DATABASE_URL"] = wrong.render_as_string(hide_password=False)
+    async with Server(environment) as server:
+        await server.open()
+        for _ in range(2):
+            answer = await server.call("list_projects")
+            assert (answer["is_error"], answer["code"]) == (True, "auth_failed")
+        assert "not-the-password" not in str(answer)
+    assert b"not-the-password" not in server.errors
+
+
+async def test_a_database_that_does_not_exist_is_told(
+    environment: dict[str, str], settings: Settings
+) -> None:
+    wrong = make_url(settings.database_url).set(database="nowhere")
+    environment["DATABASE_URL"] = wrong.render_as_string(hide_password=False)
+    async with Server(environment) as server:
+        await server.open()
+        assert (await server.call("list_projects"))["code"] == "no_database"
+
+
+async def test_a_schema_that_vanishes_is_told_and_its_return_noticed(
+    environment: dict[str, str], settings: Settings
+) -> None:
+    async with Server(environment) as server:
+        await server.open()
+        assert not (await server.call("record_event", type="before"))["is_error"]
+        await query(settings, "DROP SCHEMA public CASCADE")
+        for tool, arguments in [("list_projects", {}), ("record_event", {"type": "lost"})]:
+            answer = await server.call_with(tool, arguments)
+            assert (answer["is_error"], answer["code"]) == (True, "schema_missing")
+        await query(settings, "CREATE SCHEMA public")
+        await query(settings, "GRANT USAGE ON SCHEMA public TO public")
+        await init_schema(settings)
+        assert not (await server.call("record_event", type="after"))["is_error"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("PG_POOL_SIZE", "many"),
+        ("DATABASE_URL", "mysql://localhost/x"),
+        ("MEMORY_LEDGER", "Not A Schema"),
+    ],
+)
+async def test_unusable_settings_are_told_by_every_tool(
+    variable: str, value: str, environment: dict[str, str]
+) -> None:
+    environment[variable] = value
+    async with Server(environment) as server:
+        await server.open()
+        assert (await server.ask("tools/list"))["result"]["tools"]
+        answer = await server.call("list_projects")
+        assert (answer["is_error"], answer["code"]) == (True, "invalid_argument")
+        assert variable in answer["error"]
+        assert variable in (await server.call("status"))["database"]["error"]
+
+
+async def test_it_starts_from_any_directory_and_as_a_console_script(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    script = str(Path(sys.executable).with_name("memory-mcp"))
+    for command in ((sys.executable, "-m", "memory.mcp_server"), (script,)):
+        async with Server(environment, directory=str(tmp_path), command=command) as server:
+            await server.open()
+            assert not (await server.call("record_event", type="t"))["is_error"]
+
+
+async def test_at_most_two_connections_are_used_and_a_given_size_is_honoured(
+    environment: dict[str, str], settings: Settings
+) -> None:
+    for sizes, most in [({}, 2), ({"PG_POOL_SIZE": "1", "PG_MAX_OVERFLOW": "0"}, 1)]:
+        async with Server({**environment, **sizes}) as server:
+            await server.open()
+            numbers = [
+                await server.request("tools/call", {"name": name, "arguments": arguments})
+                for _ in range(30)
+                for name, arguments in [
+                    ("list_projects", {}),
+                    ("record_event", {"type": "t"}),
+                ]
+            ]
+            seen = 0
+            for number in numbers:
+                answer = await server.answer_to(number)
+                assert '"is_error":false' in answer["result"]["content"][0]["text"]
+                seen = max(seen, await connections(settings))
+            assert 1 <= seen <= most
+
+
+async def test_no_connection_is_kept_when_idle_and_the_next_call_opens_one(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolbox, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(toolbox, "HOUSE_SECONDS", 0.01)
+    tools = Toolbox(settings)
+
+    async def none_is_open() -> bool:
+        return await connections(settings) == 0
+
+    house = asyncio.create_task(tools.keep_house())
+    try:
+        for _ in range(2):
+            assert '"is_error":false' in await tools.call("list_projects", {}, CALLER)
+            await eventually(none_is_open)
+    finally:
+        house.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await house
+        await tools.close()
+
+
+async def test_what_was_written_is_indexed_in_the_background(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolbox, "INDEX_DELAY_SECONDS", 0.0)
+    tools = Toolbox(settings)
+
+    async def all_are_indexed() -> bool:
+        return await query(settings, "SELECT count(*) FROM search") == 3
+
+    house = asyncio.create_task(tools.keep_house())
+    try:
+        for number in range(3):
+            await tools.call("record_event", {"type": f"indexed {number}"}, CALLER)
+        await eventually(all_are_indexed)
+    finally:
+        house.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await house
+        await tools.close()
