@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp import Client, Implementation, StdioServerParameters
+from mcp import Client, Implementation, MCPError, StdioServerParameters
 from mcp_types import TextContent
 
 from examples.demo_database import fresh_database
@@ -42,7 +42,10 @@ class _Window:
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its answer. Raises _Lie when that is an error."""
-        result = await self.client.call_tool(tool, arguments)
+        try:
+            result = await self.client.call_tool(tool, arguments)
+        except MCPError as error:
+            raise _Lie(f"{tool}: {error}") from error
         (said,) = result.content
         if not isinstance(said, TextContent):
             raise _Lie(f"{tool} answered no text")
@@ -68,23 +71,25 @@ class _Window:
 def main() -> int:
     """Run the demo and return the exit status: 0 when all it promises was so."""
     try:
-        asyncio.run(_demo())
-    except _Lie as lie:
-        print(f"   ✗ {lie}", flush=True)
-        return 1
+        return 0 if asyncio.run(_demo()) else 1
     except LedgerError as error:
         print(f"two_client_demo: {error} ({error.code})", file=sys.stderr)
         return 1
-    return 0
 
 
-async def _demo() -> None:
+async def _demo() -> bool:
+    """Say whether all that the demo promises was so."""
     settings = await fresh_database(Settings.from_environment())
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="lighthouse-"))
         claude = await stack.enter_async_context(_server(settings, "claude-code", folder))
         codex = await stack.enter_async_context(_server(settings, "codex-mcp-client", folder))
-        await _story(_Window("Claude", claude), _Window("Codex", codex))
+        try:
+            await _story(_Window("Claude", claude), _Window("Codex", codex))
+        except _Lie as lie:
+            print(f"   ✗ {lie}", flush=True)
+            return False
+    return True
 
 
 def _server(settings: Settings, client: str, folder: str) -> Client:
