@@ -60,6 +60,7 @@ _HARMLESS_NAME: Final = re.compile(
     r"|stop|special|public|cancellation)[_-]?(?:page)?[_-]?(?:token|key)[0-9]{0,2}\Z"
 )
 _VARIABLE: Final = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)*[!?]?\Z", re.ASCII)
+_CASE_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]")
 _VARIABLE_WORD: Final = re.compile(r"pass|pwd|pw|token|secret|key|cred|arg|val|param|user|str|opt")
 
 
@@ -79,7 +80,8 @@ def find_assigned(text: str, lowered: str) -> Iterator[tuple[str, int, int]]:
 
 def is_secret_under(name: str, value: str) -> bool:
     """Tell whether a JSON member of this name and value is a secret."""
-    strength = _strength(name[-_NAME_LENGTH:])
+    name = name[-_NAME_LENGTH:]
+    strength = _strength(name) or (_strength(name[:-1]) if name[-1:] in "sS" else None)
     if strength is None or len(value) > LONGEST_VALUE or any(map(str.isspace, value)):
         return False
     return _is_secret(strength, value)
@@ -102,7 +104,7 @@ def _secret_span(text: str, start: int, found: re.Match[str]) -> tuple[int, int]
     strength = _strength(_name_before(text, start) + found["name"])
     if strength is None or not _is_secret(strength, value):
         return None
-    if group == "bare" and _is_code(value, text[found.end() : found.end() + 1]):
+    if group == "bare" and _is_code(strength, value, text[found.end() : found.end() + 1]):
         return None
     return found.start(group), found.start(group) + len(value)
 
@@ -136,7 +138,9 @@ def _is_secret(strength: _Strength, value: str) -> bool:
     if value.isdigit() or not value.isascii():
         return False
     if strength == "token":
-        return len(value) >= SHORTEST_TOKEN and random_length(value) >= 10
+        if len(value) < SHORTEST_TOKEN or random_length(value) < 10:
+            return False
+        return any(map(str.isdigit, value)) or (value.isalpha() and not _is_camel(value))
     mixed = value != value.lower() and value != value.upper() and not value.isalpha()
     return len(value) >= SHORTEST_KEY and mixed and random_length(value) >= SHORTEST_KEY
 
@@ -148,16 +152,25 @@ def _is_password(value: str) -> bool:
     digits = any(map(str.isdigit, value))
     if letters and digits:
         return True
-    if digits:
-        return len(value) >= 8 and not value.isdigit()
     symbols = any(not (char.isalnum() or char in "-_./:=") for char in value)
-    return (symbols and len(value) >= 8) or not is_wordy(value)
+    if symbols and len(value) >= 8:
+        return True
+    return letters and not is_wordy(value) and not _is_camel(value)
 
 
-def _is_code(value: str, after: str) -> bool:
-    """Tell whether a bare value is a variable, an attribute or a call."""
+def _is_code(strength: _Strength, value: str, after: str) -> bool:
+    """Tell whether a bare value is a variable, an attribute, a type or a call."""
     if after in ("(", "["):
         return True
-    if not _VARIABLE.match(value) or not is_wordy(value.replace("_", "-")):
+    if not _VARIABLE.match(value):
         return False
-    return "." in value or _VARIABLE_WORD.search(value.lower()) is not None
+    if is_wordy(value.replace("_", "-")):
+        return "." in value or _VARIABLE_WORD.search(value.lower()) is not None
+    return strength != "password" and _is_camel(value)
+
+
+def _is_camel(value: str) -> bool:
+    """Tell whether a name is made of capitalised words and abbreviations: Ed25519PrivateKey."""
+    words = _CASE_PARTS.findall(value)
+    longest = max(map(len, words))
+    return longest > 4 and len(value) >= 3 * len(words) and value != value.lower()

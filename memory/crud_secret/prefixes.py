@@ -12,6 +12,9 @@ __all__ = ["RUN", "find_prefixed", "long_runs", "starts_token"]
 RUN: Final = 16
 """Letters, digits, ``_`` and ``-`` in a row that make a run worth looking at."""
 
+LONGEST_TOKEN: Final = 4096
+"""A longer run is data in base64 that a prefix occurs in by chance."""
+
 _TO_RUN: Final = bytes(
     ord("a") if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_-") else ord(" ")
     for byte in range(256)
@@ -72,7 +75,7 @@ _RULES: Final = (
     _rule(
         "aws-key-id", "AKIA ASIA", r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9+/])", glued=False, exact=True
     ),
-    _rule("google-key", "AIza", r"AIza[\w-]{35,45}(?![\w-])", glued=False),
+    _rule("google-key", "AIza", r"AIza[\w-]{35,45}(?![\w-])", glued=False, exact=True),
     _rule("google-oauth-secret", "GOCSPX-", r"GOCSPX-[\w-]{20,}"),
     _rule("google-oauth-token", "ya29.", r"ya29\.[\w-]{20,}(?:\.[\w-]+)*", in_run=False),
     _rule("google-oauth-token", "1//0", r"1//0[\w-]{30,}", glued=False, in_run=False),
@@ -91,22 +94,33 @@ _RULES: Final = (
         "/api/webhooks/",
         r"/api/webhooks/\d{10,}/[\w-]{40,}",
         in_run=False,
+        exact=True,
     ),
     _rule("npm-token", "npm_", r"npm_[A-Za-z0-9]{30,}", glued=False),
     _rule("pypi-token", "pypi-", r"pypi-[\w-]{32,}"),
     _rule("huggingface-token", "hf_", r"hf_[A-Za-z0-9]{30,}", glued=False),
-    _rule("sendgrid-key", "SG.", r"SG\.[\w-]{16,32}\.[\w-]{32,}", glued=False, in_run=False),
-    _rule("twilio-key", "SK", r"SK[0-9a-f]{32}(?![\w-])", glued=False),
+    _rule(
+        "sendgrid-key",
+        "SG.",
+        r"SG\.[\w-]{16,32}\.[\w-]{32,}",
+        glued=False,
+        in_run=False,
+        exact=True,
+    ),
+    _rule("twilio-key", "SK", r"SK[0-9a-f]{32}(?![\w-])", glued=False, exact=True),
     _rule("digitalocean-token", "doo_v1_ dop_v1_ dor_v1_", r"do[opr]_v1_[0-9a-f]{32,}"),
-    _rule("databricks-token", "dapi", r"dapi[0-9a-f]{32}(?:-\d)?(?![\w-])", glued=False),
+    _rule(
+        "databricks-token", "dapi", r"dapi[0-9a-f]{32}(?:-\d)?(?![\w-])", glued=False, exact=True
+    ),
     _rule("azure-sas", "sig=", r"sig=[A-Za-z0-9%+/]{40,}={0,2}", glued=False, in_run=False),
     _rule("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{40,}"),
-    _rule("telegram-token", ":AA", r"(?<=\d{8}):(AA[\w-]{33})(?![\w-])", in_run=False),
+    _rule("telegram-token", ":AA", r"(?<=\d{8}):(AA[\w-]{33})(?![\w-])", in_run=False, exact=True),
     _rule("vault-token", "hvs. hvb.", r"hv[sb]\.[\w-]{20,}", glued=False, in_run=False),
+    _rule("replicate-token", "r8_", r"r8_[A-Za-z0-9]{37}(?![\w-])", glued=False, exact=True),
     # Prefixes of further issuers, alike in form.
     _rule(
         "service-token",
-        "gsk_ xai- pplx- r8_ ntn_ lin_api_ shpat_ shpss_ shpca_ shppa_ glsa_ glc_ sntrys_ sntryu_"
+        "gsk_ xai- pplx- ntn_ lin_api_ shpat_ shpss_ shpca_ shppa_ glsa_ glc_ sntrys_ sntryu_"
         " dckr_pat_ PMAK- pul- sbp_ sb_secret_ pscale_tkn_ pscale_pw_ NRAK- ATATT3x tskey- figd_"
         " CCIPAT_ rubygems_ HRKU- nfp_ sq0atp- sq0csp- fm2_ phx_ lsv2_ tvly- nvapi-",
         r"[\w-]{20,}={0,2}",
@@ -148,7 +162,9 @@ def _find(text: str, rule: _Rule, anchor: str) -> Iterator[tuple[str, int, int]]
             found = rule.pattern.match(text, start)
             if found:
                 # The body is looked at from the anchor's end: a prefix is made of words.
-                if _is_token(found[0][len(anchor) :], exact=rule.exact):
+                if len(found[0]) <= LONGEST_TOKEN and _is_token(
+                    found[0][len(anchor) :], exact=rule.exact
+                ):
                     yield rule.kind, found.start(found.lastindex or 0), found.end()
                 resume = found.end()
         start = text.find(anchor, resume)

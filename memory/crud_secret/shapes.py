@@ -38,7 +38,7 @@ _BEARER: Final = re.compile(rf"(?i:bearer){_SPACE}([\w.~+/-]{{12,}}={{0,2}})", r
 _BASIC: Final = re.compile(rf"(?i:basic){_SPACE}([A-Za-z0-9+/_-]{{8,}}={{0,2}})", re.ASCII)
 
 _URL: Final = re.compile(
-    r"""://([^\s/?#@:"'`<>\\]{0,256}+)(?::([^\s/?#@"'`<>\\]{1,512}+))?@(?=[\w\[$<{%*])"""
+    r"""://([^\s/?#@:"'`<>\\]{0,256}+)(?::([^\s/?#@:"'`<>\\]{1,512}+))?@(?=[\w\[$<{%*])"""
 )
 SHORTEST_URL_PASSWORD: Final = 6
 SHORTEST_URL_TOKEN: Final = 16
@@ -134,7 +134,7 @@ def _urls(text: str) -> Iterator[_Found]:
     start = text.find("://")
     while start >= 0:
         found = _URL.match(text, start)
-        if found and text[start - 1 : start].isalnum():
+        if found and text[start - 1 : start].isalnum() and "[redacted" not in found[1]:
             user, password = found[1], found[2]
             if password is None:
                 if len(user) >= SHORTEST_URL_TOKEN and random_length(user) >= 12:

@@ -11,9 +11,7 @@ LONGEST_WORD: Final = 19
 _LOOKED_AT: Final = 4096  # characters that are looked at to tell a token from words
 
 _SEPARATOR: Final = re.compile(r"[-_.~+/=:@]")
-_WORD: Final = re.compile(
-    r"(?:[a-z]*|[A-Z]+|(?:[A-Z][a-z]+)+|[a-z]+(?:[A-Z][a-z]+)+)[0-9]{0,4}", re.ASCII
-)
+_WORD: Final = re.compile(r"(?:[a-z]*|[A-Z]+|[a-z]*(?:[A-Z][a-z]{2,})+)[0-9]{0,4}", re.ASCII)
 
 UUID: Final = re.compile(
     r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
@@ -37,12 +35,14 @@ _DUMMY: Final = re.compile(
 )
 _GIVEAWAYS: Final = ("example", "placeholder", "redacted", "...", "\u2026")
 _INSTRUCTION: Final = re.compile(r"(?:.*[-_])?(?:your|insert|replace)[-_]")
-# Where the value stands elsewhere: a variable, a template, a path, another address.
+# Where the value stands elsewhere: a variable, a template, another address.
 _REFERENCE: Final = re.compile(
-    r"[$%<{\[(*#&!]|\{\{|/|\.{1,2}/|~/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]*://|arn:|op://"
+    r"\$[A-Za-z_{(]|%[A-Za-z({]|[<{\[(]|\*[*A-Za-z]|\{\{|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]*://"
+    r"|arn:|op://|!(?:vault|Ref|Sub|GetAtt|ImportValue|reference|secret)\b"
     r"|(?:env|vault|file|ref|sops|secretref|ssm|var|env_var|secrets|process|import|config|settings"
     r"|self|this|os|sys|args|options|opts|params|request|req|ctx)[.:\[]"
 )
+_PATH: Final = re.compile(r"/|\.{1,2}/|~/")
 
 
 def is_wordy(text: str) -> bool:
@@ -75,4 +75,7 @@ def is_placeholder(value: str) -> bool:
 
 def is_reference(value: str) -> bool:
     """Tell whether a value names where the secret is kept instead of being one."""
-    return _REFERENCE.match(value) is not None or "${" in value or "{{" in value
+    if _REFERENCE.match(value) or "${" in value or "{{" in value:
+        return True
+    # Base64 may begin with a slash as well; a path is made of words.
+    return _PATH.match(value) is not None and random_length(value) <= LONGEST_WORD
