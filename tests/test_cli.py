@@ -122,15 +122,27 @@ def test_an_error_as_json_is_one_object_with_its_code(nowhere: dict[str, str]) -
     assert json.loads(usage.stdout)["code"] == "usage"
 
 
+def test_an_error_of_the_system_is_one_line(nowhere: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    inside = {**nowhere, "DATABASE_URL": "", "MEMORY_HOME": str(tmp_path / "file" / "home")}
+    done = run(inside, "status")
+    assert done.returncode == 1
+    assert done.stderr.startswith("memory: ")
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_bad_setting_is_named(nowhere: dict[str, str]) -> None:
     done = run({**nowhere, "MEMORY_PG_PORT": "many"}, "status")
     assert done.returncode == 1
     assert "MEMORY_PG_PORT takes a whole number" in done.stderr
 
 
-def test_a_reader_that_goes_away_is_no_traceback(environment: dict[str, str]) -> None:
+@pytest.mark.parametrize("arguments", [["--help"], ["connect"], ["connect", "--json"]])
+def test_a_reader_that_goes_away_is_no_traceback(
+    environment: dict[str, str], arguments: list[str]
+) -> None:
     writer = subprocess.Popen(
-        [PROGRAM, "--help"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [PROGRAM, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert writer.stdout is not None
     assert writer.stderr is not None

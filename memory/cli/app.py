@@ -5,6 +5,7 @@ a second to load, and `memory --help` needs none of them.
 """
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -87,6 +88,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _fail(error.code, str(error), _FAILED, as_json=as_json)
     except typer.TyperException as error:
         return _fail("usage", error.format_message(), _USAGE, as_json=as_json)
+    except BrokenPipeError:  # the reader has seen enough; the interpreter must not flush again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _FAILED
+    except OSError as error:
+        return _fail("system", str(error), _FAILED, as_json=as_json)
     return status if isinstance(status, int) else 0
 
 
