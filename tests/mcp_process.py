@@ -156,7 +156,7 @@ def read_text(answer: Json) -> Json:
 async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
     """Wait until a condition holds that other processes bring about."""
     async with asyncio.timeout(SECONDS):
-        while not await condition():
+        while not await condition():  # noqa: ASYNC110 - no event reaches us from there
             await asyncio.sleep(0.02)
 
 

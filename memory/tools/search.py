@@ -9,7 +9,6 @@ from memory.drafts import Kind
 from memory.search import Hit, Request
 from memory.tools.answers import cut, room, that_fit
 from memory.tools.arguments import (
-    MAX_CONTENT_BYTES,
     choice,
     count,
     flag,
@@ -18,6 +17,7 @@ from memory.tools.arguments import (
     time,
 )
 from memory.tools.quotes import iso, shown
+from memory.tools.readings import MAX_CONTENT_BYTES
 from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
