@@ -1,0 +1,22 @@
+"""Search: an index of words beside the ledger, and the questions it answers.
+
+`index` fills it in bounded passes along the change feed, outside of every append; `search` asks it,
+and looks through what is not indexed yet.
+"""
+
+from memory.search.answer import Answer, Hit, Why
+from memory.search.find import search
+from memory.search.indexer import Indexed, index, rebuild
+from memory.search.request import MAX_LIMIT, Request
+
+__all__ = [
+    "MAX_LIMIT",
+    "Answer",
+    "Hit",
+    "Indexed",
+    "Request",
+    "Why",
+    "index",
+    "rebuild",
+    "search",
+]

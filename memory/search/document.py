@@ -1,0 +1,45 @@
+"""An entry as a text search vector: its words, and its labels."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from memory import text
+from memory.search.labels import labels
+from memory.search.source import Source, searchable
+
+__all__ = ["RULES", "Document", "document", "wordless"]
+
+RULES: Final = 1
+"""Version of what is indexed and how it is cut, `memory.text` included.
+
+Raise it with every change that gives an entry other words or labels: the index is then filled
+anew. A test holds a fingerprint of both.
+"""
+
+# The weight A is kept for labels: a query gives it to the words it looks for, and then reads from
+# the vector nothing but what has it.
+_LABEL: Final = ":1A"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The words of an entry as a ``tsvector`` literal, and how many words it has."""
+
+    words: str
+    length: int
+
+
+def document(source: Source) -> Document:
+    """Cut an entry into words, and add its labels. Never raises."""
+    found = text.tokens(searchable(source))
+    words = text.tsvector(found, weight="B")
+    return Document(f"{words} {_labels(source)}".strip(), found.length)
+
+
+def wordless(source: Source) -> Document:
+    """Return the labels alone, for an entry whose words the database refuses."""
+    return Document(_labels(source), 0)
+
+
+def _labels(source: Source) -> str:
+    return " ".join(f"'{each}'{_LABEL}" for each in labels(source))

@@ -1,0 +1,235 @@
+"""The search itself: from a request to an answer."""
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
+
+from memory import text
+from memory.errors import InvalidInput
+from memory.models import Entry
+from memory.search import candidates, context, exact, place, ranking, tail
+from memory.search import scores as scoring
+from memory.search.answer import Answer, Hit, Why
+from memory.search.candidates import Candidate
+from memory.search.document import RULES
+from memory.search.frequencies import document_frequencies
+from memory.search.notes import note_of
+from memory.search.place import Progress
+from memory.search.request import Request, checked, is_filtered
+from memory.search.scores import Scores
+from memory.search.source import searchable
+from memory.search.words import covered, typed_words
+
+__all__ = ["DEPTH", "search"]
+
+DEPTH: Final = 200
+"""Best entries by their words that are looked at closely: neighbours, versions, copies."""
+MAX_PHRASES: Final = 4
+"""Quoted phrases of one query that are looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gathered:
+    """Everything that matches a query, and what is needed to rank it."""
+
+    query: text.Query
+    entries: dict[uuid.UUID, Candidate]
+    weights: Mapping[str, float]
+    average: float
+    ids: list[uuid.UUID]
+    phrases: list[set[uuid.UUID]]
+    recent: int
+    unindexed: int
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """An entry to be shown: its newer version, and how many entries say the same."""
+
+    id: uuid.UUID
+    newer: uuid.UUID | None
+    copies: int
+
+
+async def search(session: AsyncSession, request: Request) -> Answer:
+    """Return the entries that answer a query best.
+
+    Words are OR-ed and ranked; an id or a quoted phrase comes first. What was appended a moment
+    ago is found too. Raises InvalidInput for a query without any word to search for
+    (``empty_query``), and for what `memory.search.request.checked` refuses.
+    """
+    request = checked(request)
+    query = text.query(request.query)
+    if not query:
+        raise InvalidInput(
+            "This query has no word to search for; name what you look for: a word that is no mere"
+            " question word, an identifier, a path, an id.",
+            code="empty_query",
+        )
+    progress = await place.read(session) or Progress(rules=RULES)
+    found = await _gather(session, request, query, progress)
+    scores = await _ranked(session, found)
+    shown = await _without_copies(session, scores, request.limit)
+    words = typed_words(request.query)
+    matching = found.entries.keys() | set(found.ids).union(*found.phrases)
+    return Answer(
+        hits=await _hits(session, shown, scores, found, words),
+        total=len(matching),
+        total_is_exact=found.is_complete and not found.unindexed and not query.truncated,
+        ways=_ways(found),
+        unindexed=found.unindexed,
+        note=_note(found, request, words, progress),
+    )
+
+
+async def _gather(
+    session: AsyncSession, request: Request, query: text.Query, progress: Progress
+) -> _Gathered:
+    """Find what matches, in the index, in the tail, by id and by phrase."""
+    now = datetime.now(UTC)
+    newest = await tail.read(session, progress, request)
+    recent = tail.matching(newest.sources, query.lexemes)
+    frequencies = await document_frequencies(session, query.lexemes, entries=progress.entries)
+    indexed = await candidates.find(session, request, frequencies, now=now)
+    in_tail = Counter(lexeme for each in recent for lexeme in each.places)
+    entries = progress.entries + len(newest.sources)
+    entries_by_id = {each.id: each for each in (*indexed.candidates, *recent)}
+    phrases = [
+        await exact.by_phrase(session, phrase, request, now=now)
+        | {each.id for each in newest.sources if exact.holds(each, phrase)}
+        for phrase in query.phrases[:MAX_PHRASES]
+    ]
+    return _Gathered(
+        query=query,
+        entries=entries_by_id,
+        weights={
+            lexeme: ranking.inverse_frequency(frequencies.get(lexeme, 0) + in_tail[lexeme], entries)
+            for lexeme in query.lexemes
+        },
+        average=progress.average_length or _average(recent),
+        ids=await exact.by_id(session, query.ids, request),
+        phrases=phrases,
+        recent=len(recent),
+        unindexed=newest.unindexed,
+        is_complete=indexed.is_complete,
+    )
+
+
+async def _ranked(session: AsyncSession, found: _Gathered) -> Scores:
+    """Return the scores of the entries worth a close look."""
+    everything = scoring.of_words(
+        list(found.entries.values()), found.query, found.weights, average=found.average
+    )
+    close = scoring.best(everything, DEPTH)
+    scoring.add_neighbours(everything, await context.neighbours(session, close))
+    scores = {each: everything[each] for each in close}
+    for each in set(found.ids).union(*found.phrases):
+        scores.setdefault(each, everything.get(each, {}))
+    scoring.add_exact(scores, found.ids, found.phrases)
+    return scores
+
+
+async def _without_copies(session: AsyncSession, scores: Scores, limit: int) -> list[_Shown]:
+    """Return the best entries, each content once, versions that were superseded lowered."""
+    newer = aliased(Entry)
+    # The key is part of what an entry says; 64 bits tell the few hundred of one answer apart.
+    said = func.hashtextextended(func.concat(Entry.key, "\n", Entry.content), 0)
+    rows = await session.execute(
+        select(Entry.id, newer.id.label("newer"), said.label("said"))
+        .outerjoin(newer, newer.supersedes == Entry.id)
+        .where(Entry.id.in_(scores))
+    )
+    known = {row.id: row for row in rows}
+    scoring.lower_superseded(scores, {each: row.newer for each, row in known.items() if row.newer})
+    shown: dict[int, _Shown] = {}
+    for each in scoring.best(scores, len(scores)):
+        row = known[each]
+        first = shown.get(row.said)
+        if first is not None:
+            shown[row.said] = replace(first, copies=first.copies + 1)
+        else:
+            shown[row.said] = _Shown(id=each, newer=row.newer, copies=1)
+    return list(shown.values())[:limit]
+
+
+async def _hits(
+    session: AsyncSession,
+    shown: Sequence[_Shown],
+    scores: Scores,
+    found: _Gathered,
+    words: Mapping[str, frozenset[str]],
+) -> list[Hit]:
+    """Read the entries to be shown and cut their snippets."""
+    rows = await session.scalars(select(Entry).where(Entry.id.in_([each.id for each in shown])))
+    entries = {entry.id: entry for entry in rows}
+    hits: list[Hit] = []
+    for each in shown:
+        entry = entries[each.id]
+        candidate = found.entries.get(each.id)
+        held = covered(candidate, words) if candidate else ()
+        hit = Hit(
+            entry=entry,
+            score=scoring.total(scores[each.id]),
+            snippet=text.snippet(searchable(entry), found.query.lexemes),
+            why=Why(words=held, parts=scores[each.id]),
+            superseded_by=each.newer,
+            copies=each.copies,
+        )
+        hits.append(hit)
+    return hits
+
+
+def _ways(found: _Gathered) -> dict[str, int]:
+    terms = found.query.terms
+    whole = {
+        each.id for each in found.entries.values() if any(term in each.places for term in terms)
+    }
+    return {
+        "words": len(found.entries) - found.recent,
+        "recent": found.recent,
+        "exact": len(whole.union(found.ids)),
+        "phrase": len(set().union(*found.phrases)),
+    }
+
+
+def _note(
+    found: _Gathered,
+    request: Request,
+    words: Mapping[str, frozenset[str]],
+    progress: Progress,
+) -> str:
+    """Return what the reader should know, one sentence a matter."""
+    sentences = [
+        note_of(
+            found.query,
+            words,
+            found.entries.values(),
+            phrases=found.phrases,
+            named=len(found.ids),
+            is_filtered=is_filtered(request),
+        )
+    ]
+    if found.query.truncated:
+        sentences.append("Only the beginning of this long query was searched for.")
+    if found.unindexed:
+        sentences.append(
+            f"{found.unindexed:,} of the newest entries are not indexed yet and were not searched."
+        )
+    if progress.rules != RULES:
+        sentences.append(
+            "The search index was filled by another version of this program, so some entries may be"
+            " missed; it is filled anew when the importers or the MCP server run."
+        )
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _average(found: Sequence[Candidate]) -> float:
+    return max(1.0, sum(each.length for each in found) / max(1, len(found)))

@@ -1,0 +1,100 @@
+"""How far the index has come along the change feed."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import (
+    ColumnElement,
+    and_,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from memory.models import Entry, Epoch, SearchProgress, TransactionNumber
+
+__all__ = ["COUNT_LIMIT", "Progress", "after", "behind", "below_horizon", "read", "write"]
+
+COUNT_LIMIT: Final = 100_000
+"""Entries behind a place are counted up to here; beyond, the number is a lower bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """The last indexed place of the feed, and what the index holds up to there.
+
+    ``total_length`` is in words. ``rules`` is the version of the rules that cut the words.
+    """
+
+    epoch: int = 0
+    xid: int = 0
+    seq: int = 0
+    entries: int = 0
+    total_length: int = 0
+    rules: int
+
+    @property
+    def average_length(self) -> float:
+        """Words of an average entry; 0 when none is indexed."""
+        return self.total_length / self.entries if self.entries else 0.0
+
+
+async def read(session: AsyncSession) -> Progress | None:
+    """Return the index's place, or None when nothing was ever indexed."""
+    row = await session.scalar(select(SearchProgress))
+    if row is None:
+        return None
+    return Progress(
+        epoch=row.epoch,
+        xid=row.xid,
+        seq=row.seq,
+        entries=row.entries,
+        total_length=row.total_length,
+        rules=row.rules,
+    )
+
+
+async def write(session: AsyncSession, progress: Progress) -> None:
+    """Remember the index's place."""
+    values = {
+        "epoch": progress.epoch,
+        "xid": progress.xid,
+        "seq": progress.seq,
+        "entries": progress.entries,
+        "total_length": progress.total_length,
+        "rules": progress.rules,
+    }
+    statement = insert(SearchProgress).values(one=True, **values)
+    await session.execute(
+        statement.on_conflict_do_update(index_elements=[SearchProgress.one], set_=values)
+    )
+
+
+def after(progress: Progress) -> ColumnElement[bool]:
+    """Return the condition that an entry lies behind the index's place."""
+    return tuple_(Entry.epoch, Entry.xid, Entry.seq) > tuple_(
+        progress.epoch, literal(progress.xid, TransactionNumber()), progress.seq
+    )
+
+
+async def below_horizon(session: AsyncSession) -> ColumnElement[bool]:
+    """Return the condition that no older entry can still appear before an entry.
+
+    The horizon is read by a statement of its own: inside another query a distributed server would
+    evaluate it elsewhere.
+    """
+    xid = await session.scalar(text("SELECT pg_snapshot_xmin(pg_current_snapshot())"))
+    epoch = int(await session.scalar(select(func.max(Epoch.epoch))) or 1)
+    settled = Entry.xid < literal(int(xid or 0), TransactionNumber())
+    return or_(Entry.epoch < epoch, and_(Entry.epoch == epoch, settled))
+
+
+async def behind(session: AsyncSession, *conditions: ColumnElement[bool]) -> int:
+    """Count the entries of some conditions, at most COUNT_LIMIT."""
+    some = select(Entry.seq).where(*conditions).limit(COUNT_LIMIT)
+    return int(await session.scalar(select(func.count()).select_from(some.subquery())) or 0)

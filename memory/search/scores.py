@@ -1,0 +1,133 @@
+"""The score of each entry, kept in parts so that an answer can say why."""
+
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from memory.search import ranking
+from memory.search.candidates import Candidate
+from memory.text import Query
+
+__all__ = [
+    "Parts",
+    "Scores",
+    "add_exact",
+    "add_neighbours",
+    "best",
+    "lower_superseded",
+    "of_words",
+    "total",
+]
+
+Parts = dict[str, float]
+Scores = dict[uuid.UUID, Parts]
+
+TERM_WEIGHT: Final = 1.5
+"""Of a whole identifier, against a word that is as rare."""
+ORDER: Final = 0.2
+"""For neighbouring words of the query that are neighbours in the entry; at most MOST_PAIRS times."""
+MOST_PAIRS: Final = 3
+SESSION: Final = 0.4
+"""For being in the session that answers best as a whole."""
+NEIGHBOURS: Final[Mapping[int, float]] = {1: 0.33, 2: 0.25}
+"""Share of what the words of a neighbour at this distance give."""
+ID: Final = 100.0
+PHRASE: Final = 10.0
+SUPERSEDED: Final = 0.5
+"""Share of everything but ids and phrases that a superseded entry loses."""
+
+_LEAST: Final = 1e-6
+
+
+def of_words(
+    candidates: Collection[Candidate],
+    query: Query,
+    weights: Mapping[str, float],
+    *,
+    average: float,
+) -> Scores:
+    """Return what the words give: the best entry's words and identifiers together give 1."""
+    terms = frozenset(query.terms) - frozenset(query.words)
+    weights = {
+        lexeme: weight * (TERM_WEIGHT if lexeme in terms else 1)
+        for lexeme, weight in weights.items()
+    }
+    raw: dict[uuid.UUID, tuple[float, float]] = {}
+    for each in candidates:
+        counts: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        for lexeme in each.places:
+            counts[lexeme in terms][lexeme] = each.count(lexeme)
+        weight = ranking.weight_of(each)
+        words, whole = (
+            weight * ranking.bm25(some, each.length, weights, average=average) for some in counts
+        )
+        raw[each.id] = words, whole
+    highest = max((sum(pair) for pair in raw.values()), default=1.0) or 1.0
+    in_session = ranking.sessions(candidates)
+    scores: Scores = {}
+    for each in candidates:
+        words, whole = raw[each.id]
+        pairs = min(MOST_PAIRS, ranking.adjacency(each, query.words))
+        parts = {
+            "words": words / highest,
+            "identifiers": whole / highest,
+            "order": ORDER * pairs * ranking.weight_of(each),
+            "session": SESSION * in_session.get(each.session, 0.0),
+        }
+        scores[each.id] = {name: part for name, part in parts.items() if part}
+    return scores
+
+
+def add_neighbours(
+    scores: Scores, beside: Mapping[uuid.UUID, Iterable[tuple[uuid.UUID, int]]]
+) -> None:
+    """Add what the words of neighbouring entries give."""
+    own = {
+        entry_id: sum(parts.get(name, 0.0) for name in ("words", "identifiers", "order"))
+        for entry_id, parts in scores.items()
+    }
+    for entry_id, near in beside.items():
+        given = sum(NEIGHBOURS[distance] * own.get(other, 0.0) for other, distance in near)
+        if given:
+            scores[entry_id]["neighbours"] = given
+
+
+def add_exact(
+    scores: Scores, ids: Sequence[uuid.UUID], phrases: Sequence[Collection[uuid.UUID]]
+) -> None:
+    """Put entries that were named first: by id, in the order given, then by phrase."""
+    for place, entry_id in enumerate(ids):
+        scores.setdefault(entry_id, {})["id"] = ID * (1 - place / (2 * len(ids)))
+    for found in phrases:
+        for entry_id in found:
+            parts = scores.setdefault(entry_id, {})
+            parts["phrase"] = parts.get("phrase", 0.0) + PHRASE
+
+
+def lower_superseded(scores: Scores, newer: Mapping[uuid.UUID, uuid.UUID]) -> None:
+    """Lower each superseded entry, and in any case below the entry that replaced it."""
+    for entry_id in newer:
+        parts = scores[entry_id]
+        lost = SUPERSEDED * sum(
+            part for name, part in parts.items() if name not in {"id", "phrase"}
+        )
+        if lost:
+            parts["superseded"] = -lost
+    for entry_id in sorted(newer, reverse=True):  # ids are ordered by time: heads come first
+        head = scores.get(newer[entry_id])
+        if head is not None and "id" not in scores[entry_id]:
+            above = total(scores[entry_id]) - total(head)
+            if above >= 0:
+                parts = scores[entry_id]
+                parts["superseded"] = parts.get("superseded", 0.0) - above - _LEAST
+
+
+def total(parts: Parts) -> float:
+    """Return the score."""
+    return sum(parts.values())
+
+
+def best(scores: Scores, count: int) -> list[uuid.UUID]:
+    """Return the ids with the highest scores, best first; of equals the newest."""
+    ordered = sorted(scores, key=lambda each: (total(scores[each]), each.int), reverse=True)
+    return ordered[:count]

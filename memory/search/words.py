@@ -1,0 +1,31 @@
+"""The words of a query as they were typed, for people; the index knows them as lexemes."""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from memory.search.candidates import Candidate
+from memory.text import query
+
+__all__ = ["covered", "typed_words"]
+
+_MAX_WORDS: Final = 100  # as many as the index is asked for at most, about
+_AROUND: Final = "\"'`.,:;!?()[]{}<>\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019"
+
+
+def typed_words(text: str) -> dict[str, frozenset[str]]:
+    """Return the searchable words of a query as typed, each with its lexemes."""
+    found: dict[str, frozenset[str]] = {}
+    for piece in text.split():
+        lexemes = frozenset(query(piece).lexemes)
+        if lexemes:
+            found.setdefault(piece.strip(_AROUND) or piece, lexemes)
+        if len(found) == _MAX_WORDS:
+            break
+    return found
+
+
+def covered(candidate: Candidate, words: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+    """Return the typed words that an entry holds, wholly or in part."""
+    return tuple(
+        word for word, lexemes in words.items() if any(each in candidate.places for each in lexemes)
+    )
