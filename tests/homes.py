@@ -86,17 +86,27 @@ def remove(settings: Settings) -> None:
 
 def processes(settings: Settings) -> list[psutil.Process]:
     """Return the living server processes of a home."""
-    data = Home.of(settings).data
+    data = os.path.realpath(Home.of(settings).data)
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if (
-                process.name() == "postgres"
-                and process.cwd() == os.path.realpath(data)
-                and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
-            ):
+            if process.name() == "postgres" and _lives(process.pid) and _folder(process) == data:
                 found.append(process)
     return found
+
+
+def _folder(process: psutil.Process) -> str:
+    try:
+        return process.cwd()
+    except psutil.AccessDenied:  # root in a container; the account itself may look
+        return subprocess.run(
+            ["readlink", f"/proc/{process.pid}/cwd"],
+            user=process.uids().real if IS_ROOT else None,
+            group=process.gids().real if IS_ROOT else None,
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout.rstrip("\n")
 
 
 def postmasters(settings: Settings) -> list[int]:

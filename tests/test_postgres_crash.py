@@ -3,9 +3,11 @@
 import contextlib
 import logging
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -16,8 +18,10 @@ from homes import (
     NewHome,
     connected,
     copy_of,
+    environment,
     kill,
     name_in_pid_file,
+    needs_root,
     postmasters,
     processes,
     sql,
@@ -68,6 +72,38 @@ def test_no_acknowledged_row_is_lost_when_the_postmaster_is_killed_under_load(
     promised = {(writer, n) for writer, numbers in enumerate(acknowledged) for n in numbers}
     assert promised <= stored
     assert len(stored) <= len(promised) + WRITERS  # at most the row each was just writing
+
+
+@needs_root
+def test_root_in_a_container_ends_the_backends_that_a_killed_postmaster_left(
+    home: Settings,
+) -> None:
+    """There root lacks CAP_SYS_PTRACE and cannot see where another account's process works."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("setpriv, which takes rights from root, is not installed")
+    server = postgres.ensure(home, options=FAST)
+    thread = threading.Thread(target=_burn, args=(postgres.owner_url(home),))
+    thread.start()
+    query = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE :text AND state = 'active'"
+    until(lambda: sql(postgres.owner_url(home), query, text="SELECT sum%") == [[1]])
+    kill(server.pid)
+    assert processes(home) != []
+    done = subprocess.run(
+        [
+            *(setpriv, "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"),
+            *(sys.executable, "-m", "memory.postgres", "start"),
+        ],
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    thread.join(timeout=30)
+    assert done.returncode == 0, done.stderr
+    again = postgres.state(home)
+    assert again is not None
+    assert postmasters(home) == [again.pid]
 
 
 def test_a_start_follows_the_death_of_every_process(home: Settings) -> None:
@@ -137,6 +173,7 @@ def test_a_live_server_whose_pid_file_was_deleted_is_replaced(home: Settings) ->
     again = postgres.ensure(home, options=FAST)
     assert postmasters(home) == [again.pid]
     assert again.pid != server.pid
+    assert again.port == server.port
     assert sql(postgres.owner_url(home), "SELECT n FROM kept") == [[7]]
 
 

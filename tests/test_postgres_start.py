@@ -202,7 +202,7 @@ def test_a_folder_with_other_things_is_never_touched(new_home: NewHome) -> None:
     Home.of(settings).path.mkdir(parents=True, mode=0o755)
     letter = Home.of(settings).path / "letter.txt"
     letter.write_text("mine")
-    with pytest.raises(ServerFailure, match=r"other things|belongs to another account"):
+    with pytest.raises(ServerFailure, match=r"not this program's|belongs to another account"):
         postgres.ensure(settings)
     assert letter.read_text() == "mine"
     assert Home.of(settings).path.stat().st_mode & 0o777 == 0o755

@@ -63,7 +63,7 @@ def find(home: Home, account: Account, *, chosen: str, major: int | None) -> Bin
         candidates = [offered]
     else:
         candidates = [_stage(offered, home, account), *_staged(home)]
-    fitting = [one for one in candidates if major is None or one.version[0] == major]
+    fitting = [one for one in candidates if one.version[0] == (major or offered.version[0])]
     if not fitting:
         raise ServerFailure(
             f"The data in {home.data} are of PostgreSQL {major}, and the programs in {folder} are "

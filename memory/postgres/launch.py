@@ -84,11 +84,11 @@ def _set_up(home: Home, server: Server) -> None:
 
 def _replace_owner_password(plan: postmaster.Plan) -> None:
     _LOG.warning("The owner's password file was missing; the owner gets a new password.")
-    shutdown.end(plan.home, deadline=plan.deadline)
+    shutdown.end(plan.home, plan.account, deadline=plan.deadline)
     cluster.set_owner_password(
         plan.home,
         plan.account,
         plan.binaries,
-        environment=postmaster.over_the_dead(plan.home),
+        environment=postmaster.over_the_dead(plan.home, plan.account),
         deadline=plan.deadline,
     )

@@ -47,9 +47,10 @@ def bring_up(plan: Plan) -> Server:
         server = _await_running(plan)
         if server is not None:
             return server
-        chosen = chosen or next(ports)
+        environment = over_the_dead(plan.home, plan.account)
+        chosen = chosen or next(ports)  # only now: what was just ended may have held it
         sizes = log_sizes(plan.home)
-        server = _await_started(plan, _spawn(plan, chosen))
+        server = _await_started(plan, _spawn(plan, chosen, environment))
         if server is not None:
             _remember(plan, chosen)
             return server
@@ -61,14 +62,14 @@ def bring_up(plan: Plan) -> Server:
     raise failure
 
 
-def over_the_dead(home: Home) -> dict[str, str]:
+def over_the_dead(home: Home, account: Account) -> dict[str, str]:
     """End what a dead postmaster left, and return the environment that starts over its lock file.
 
     PostgreSQL takes a lock file for stale when it names its grandparent. So a process id that is
     a zombie's, or another program's by now, stops nothing, while the file stays in place and its
     shared-memory check goes on protecting the data. (The idea is Patroni's, pull request 681.)
     """
-    left = process.reap(home.data)
+    left = process.reap(home, account)
     if left:
         raise ServerFailure(
             f"Processes of an earlier server still use {home.data} and would not end: "
@@ -91,7 +92,7 @@ def _await_running(plan: Plan) -> Server | None:
         if status is Status.UP:
             return server
         file = read_pid_file(plan.home)
-        if file is None or not process.is_postmaster(file.pid, plan.home.data):
+        if file is None or not process.is_postmaster(file.pid, plan.home, plan.account):
             return None
         if _lost_its_socket(file):
             return Server(
@@ -129,9 +130,8 @@ def _pause(plan: Plan, pid: int) -> None:
     time.sleep(_PAUSE)
 
 
-def _spawn(plan: Plan, chosen: int) -> int:
+def _spawn(plan: Plan, chosen: int, environment: Mapping[str, str]) -> int:
     home = plan.home
-    environment = over_the_dead(home)
     folder = sockets.prepare(home, plan.account)
     if home.server_log.exists() and home.server_log.stat().st_size > _LONGEST_LOG:
         home.server_log.unlink()

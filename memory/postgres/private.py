@@ -37,11 +37,10 @@ def prepare(home: Home, account: Account) -> None:
     entry = home.path.stat()
     if entry.st_uid != account.uid:
         raise home.refused(PermissionError(0, "it belongs to another account", str(home.path)))
-    names = {path.name for path in home.path.iterdir()}
-    if names and names.isdisjoint({home.lock.name, home.data.name}):
+    if not home.lock.exists() and any(home.path.iterdir()):
         raise ServerFailure(
-            f"{home.path} holds other things than a PostgreSQL server. Set MEMORY_HOME to a folder "
-            "without a folder of that name.",
+            f"{home.path} holds things that are not this program's (there is no "
+            f"{home.lock.name}). Set MEMORY_HOME to another folder.",
             code="not_writable",
             details={"path": str(home.path)},
         )

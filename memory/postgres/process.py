@@ -1,11 +1,16 @@
 """Which processes belong to a data folder: the postmaster, and what it left behind."""
 
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Final
 
 import psutil  # type: ignore[import-untyped]  # it ships no types
+
+from memory.postgres import command
+from memory.postgres.account import Account
+from memory.postgres.home import Home
 
 __all__ = ["has_ended", "is_postmaster", "reap"]
 
@@ -14,6 +19,8 @@ _ENDED: Final = frozenset({psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD})
 _GENTLE_SECONDS: Final = 3.0
 _REAP_SECONDS: Final = 5.0
 _PAUSE: Final = 0.1
+_READ_TIMEOUT: Final = 10.0
+_LINUX: Final = sys.platform == "linux"
 
 
 def has_ended(pid: int) -> bool:
@@ -24,20 +31,20 @@ def has_ended(pid: int) -> bool:
         return True
 
 
-def is_postmaster(pid: int, data: Path) -> bool:
-    """Say whether a process id stands for a live server of this data folder.
+def is_postmaster(pid: int, home: Home, account: Account) -> bool:
+    """Say whether a process id stands for a live server of this home.
 
     False for an id that is gone, a zombie's, or has been given to another program since. A
     PostgreSQL process of the same account that hides its folder counts as the server, because a
     second one must never start beside it.
     """
     try:
-        return _uses(psutil.Process(pid), data) is not False
+        return _uses(psutil.Process(pid), home, account) is not False
     except psutil.NoSuchProcess:
         return False
 
 
-def reap(data: Path) -> list[int]:
+def reap(home: Home, account: Account) -> list[int]:
     """End the server processes that outlived a killed postmaster; return those that would not.
 
     They run on while a long query lasts and hold the shared memory, so that no server can start.
@@ -45,10 +52,10 @@ def reap(data: Path) -> list[int]:
     """
     begun = time.monotonic()
     while True:
-        orphans = [process for process in psutil.process_iter() if _surely_uses(process, data)]
+        orphans = [one for one in psutil.process_iter() if _surely_uses(one, home, account)]
         waited = time.monotonic() - begun
         if not orphans or waited > _REAP_SECONDS:
-            return [process.pid for process in orphans]
+            return [orphan.pid for orphan in orphans]
         for orphan in orphans:
             try:
                 orphan.send_signal(signal.SIGQUIT if waited < _GENTLE_SECONDS else signal.SIGKILL)
@@ -57,25 +64,38 @@ def reap(data: Path) -> list[int]:
         time.sleep(_PAUSE)
 
 
-def _uses(process: psutil.Process, data: Path) -> bool | None:
-    """Say whether a process is PostgreSQL's and works in this folder; None when it hides that.
+def _uses(process: psutil.Process, home: Home, account: Account) -> bool | None:
+    """Say whether a process is PostgreSQL's and works in this home; None when it hides that.
 
     All processes of a server work in its data folder.
     """
     if process.status() in _ENDED or _NAME not in process.name():
         return False
-    if process.uids().real != data.stat().st_uid:
+    if process.uids().real != account.uid:
         return False
-    try:
-        return Path(process.cwd()).samefile(data)
-    except psutil.AccessDenied:
+    folder = _folder(process, home, account)
+    if folder is None:
         return None
+    try:
+        return Path(folder).samefile(home.data)
     except FileNotFoundError:  # a deleted folder, hence not this one
         return False
 
 
-def _surely_uses(process: psutil.Process, data: Path) -> bool:
+def _surely_uses(process: psutil.Process, home: Home, account: Account) -> bool:
     try:
-        return _uses(process, data) is True
+        return _uses(process, home, account) is True
     except psutil.Error:
         return False
+
+
+def _folder(process: psutil.Process, home: Home, account: Account) -> str | None:
+    try:
+        return str(process.cwd())
+    except psutil.AccessDenied:
+        if not (account.drop and _LINUX):
+            return None
+    # Root without CAP_SYS_PTRACE, as in a container, may not see it; the account itself may.
+    link = f"/proc/{process.pid}/cwd"
+    code, said = command.run(["readlink", link], home, account, timeout=_READ_TIMEOUT)
+    return said.rstrip("\n") if code == 0 else None

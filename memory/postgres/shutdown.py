@@ -24,20 +24,21 @@ def shut_down(settings: Settings, *, timeout: float) -> bool:
     try:
         if not home.was_used():
             return False
-        with lock.held(home, account.for_home(home.path), deadline=deadline):
-            return end(home, deadline=deadline)
+        runner = account.for_home(home.path)
+        with lock.held(home, runner, deadline=deadline):
+            return end(home, runner, deadline=deadline)
     except OSError as error:
         raise from_system(error, home) from error
 
 
-def end(home: Home, *, deadline: float) -> bool:
+def end(home: Home, runner: account.Account, *, deadline: float) -> bool:
     """Ask the postmaster for a fast shutdown and wait for its end; the caller holds the lock.
 
     False when none runs. Connections are closed, open transactions rolled back, and everything
     acknowledged is on disk. Raises ServerFailure with the code still_stopping.
     """
     file = read_pid_file(home)
-    if file is None or not process.is_postmaster(file.pid, home.data):
+    if file is None or not process.is_postmaster(file.pid, home, runner):
         return False
     os.kill(file.pid, signal.SIGINT)
     while not process.has_ended(file.pid):
