@@ -203,13 +203,14 @@ def test_projects_are_listed_with_their_counts(environment: dict[str, str]) -> N
 def test_search_shows_a_short_list_and_the_id_it_shows_finds_the_entry(
     environment: dict[str, str],
 ) -> None:
-    found = answer(environment, "search", "rotate_lamp", "stall")
+    asked = ("search", "rotate_lamp", "stall", "--kind", "message")
+    found = answer(environment, *asked)
     assert found["total"] == 1
     (hit,) = found["hits"]
     assert hit["entry"]["source_id"] == "m1"
-    first, second, last = shown(environment, "search", "rotate_lamp", "stall").splitlines()
+    first, second, last = shown(environment, *asked).splitlines()
     assert re.match(r" *\d+\.\d{3}  2026-03-01 09:01Z  claude Lighthouse user  ", first)
-    assert "rotate_lamp() stall?" in second
+    assert "«rotate_lamp»" in second
     assert last.startswith("1 of 1 matches")
     short = first.split()[-1]
     assert answer(environment, "show", short)["entry"]["id"] == hit["entry"]["id"]
@@ -218,8 +219,8 @@ def test_search_shows_a_short_list_and_the_id_it_shows_finds_the_entry(
 @pytest.mark.usefixtures("filled")
 def test_search_says_that_nothing_matches(environment: dict[str, str]) -> None:
     assert shown(environment, "search", "zebra").startswith("No match.")
-    assert answer(environment, "search", "rotate_lamp", "--client", "codex")["hits"] == []
-    assert answer(environment, "search", "rotate_lamp", "--until", "2020-01-01")["hits"] == []
+    assert answer(environment, "search", "stall", "--client", "codex")["hits"] == []
+    assert answer(environment, "search", "stall", "--until", "2020-01-01")["hits"] == []
 
 
 @pytest.mark.usefixtures("filled")

@@ -14,9 +14,9 @@ from rich.text import Text
 from memory import postgres
 from memory.cli import plugins
 from memory.cli.checks import Check
-from memory.cli.ledger import configured, lag, read
+from memory.cli.ledger import configured, read
 from memory.cli.output import Json, console, one_line, print_json
-from memory.cli.status import version_text
+from memory.cli.status import lag, version_text
 from memory.crud.guard import engine, try_to_change, unguarded_tables
 from memory.database import application_address
 from memory.database.schema import SchemaStatus, schema_status

@@ -6,10 +6,9 @@ from typing import Any, TypeVar
 
 from memory import log
 from memory.database import Database
-from memory.search import place
 from memory.settings import Settings
 
-__all__ = ["configured", "lag", "read"]
+__all__ = ["configured", "read"]
 
 T = TypeVar("T")
 
@@ -30,12 +29,6 @@ def read(
     """Run work in one transaction, with a database session, and return its result."""
     opened = Database(settings or configured(), ensure_schema=ensure_schema)
     return asyncio.run(_read(opened, work))
-
-
-async def lag(session: Any) -> int:
-    """Count the entries that are not indexed yet."""
-    progress = await place.read(session)
-    return await place.behind(session, *([place.after(progress)] if progress else []))
 
 
 async def _read(database: Database, work: Callable[[Any], Awaitable[T]]) -> T:

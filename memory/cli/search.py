@@ -109,6 +109,7 @@ def _hit_facts(hit: Hit, found: _Found) -> dict[str, Any]:
 
 def _show(found: _Found) -> None:
     screen = console()
+    plain = screen.color_system is None or screen.no_color
     answer = found.answer
     for hit in answer.hits:
         entry = hit.entry
@@ -129,15 +130,18 @@ def _show(found: _Found) -> None:
                 (old, "yellow"),
             )
         )
-        screen.print(Text.assemble("        ", _marked(hit)))
+        screen.print(Text.assemble("        ", _marked(hit.snippet, with_marks=plain)))
     more = "" if answer.total_is_exact else "at least "
     shown = f"{len(answer.hits)} of {more}{answer.total:,} matches" if answer.hits else "No match."
     screen.print(Text(f"{shown}  {one_line(answer.note)}".rstrip(), style="dim"))
 
 
-def _marked(hit: Hit) -> Text:
-    """Return the snippet with the words of the query that it holds marked."""
-    snippet = Text(one_line(hit.snippet))
-    for word in hit.why.words:
-        snippet.highlight_regex(re.compile(re.escape(word) + r"\w*", re.IGNORECASE), "bold yellow")
-    return snippet
+def _marked(snippet: str, *, with_marks: bool) -> Text:
+    """Return a snippet whose matches, which stand in « », are shown by style as well."""
+    shown = Text()
+    for number, part in enumerate(re.split(r"«([^«»]*)»", one_line(snippet))):
+        if number % 2:
+            shown.append(f"«{part}»" if with_marks else part, "bold yellow")
+        else:
+            shown.append(part)
+    return shown

@@ -5,14 +5,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memory import crud, feed, postgres
-from memory.cli.ledger import configured, lag, read
+from memory.cli.ledger import configured, read
 from memory.cli.output import Json, ago, iso, moment, one_line, print_json, say, table
 from memory.crud import Total
 from memory.crud.guard import Engine, engine
 from memory.database import application_address
+from memory.search import place
 from memory.settings import Settings
 
-__all__ = ["status", "total_facts", "totals_table"]
+__all__ = ["lag", "status", "total_facts", "totals_table", "version_text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,12 @@ async def _find(session: Any) -> _Found:
         waiting=page.waiting,
         unindexed=await lag(session),
     )
+
+
+async def lag(session: Any) -> int:
+    """Count the entries that are not indexed yet."""
+    progress = await place.read(session)
+    return await place.behind(session, *([place.after(progress)] if progress else []))
 
 
 def totals_table(totals: list[Total]) -> None:
