@@ -9,7 +9,7 @@ from memory.crud import ProjectSummary
 from memory.errors import InvalidInput
 from memory.tools.answers import cut, room, that_fit
 from memory.tools.arguments import text
-from memory.tools.quotes import iso, shown
+from memory.tools.quotes import brief, iso, shown
 from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
@@ -56,9 +56,9 @@ def _project(summary: ProjectSummary) -> dict[str, Any]:
         "sessions": summary.sessions,
         "entries": summary.entries,
         "last_recorded_at": iso(summary.last_at),
-        "directories": [shown(each) for each in summary.directories[:_DIRECTORIES]],
+        "directories": [brief(each) for each in summary.directories[:_DIRECTORIES]],
         **({"more_directories": more} if more > 0 else {}),
-        "source_client": shown(project.source_client),
+        "source_client": brief(project.source_client),
     }
 
 

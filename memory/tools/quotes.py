@@ -13,12 +13,23 @@ from memory.models import Entry
 from memory.text import displayable, rebuild
 from memory.tools.answers import cut, size
 
-__all__ = ["EXCERPT_BYTES", "iso", "quote", "quote_message", "quote_value", "shown", "shown_json"]
+__all__ = [
+    "EXCERPT_BYTES",
+    "brief",
+    "iso",
+    "quote",
+    "quote_message",
+    "quote_value",
+    "shown",
+    "shown_json",
+]
 
 EXCERPT_BYTES: Final = 1_500
 """What a list shows of one content at least, when there is more of it."""
 PAYLOAD_BYTES: Final = 500
 """The largest payload that a list shows."""
+NAME_BYTES: Final = 300
+"""What a list shows of a name: a role, a client, a directory."""
 
 _VALUE_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     Kind.DECISION: ("decision", "rationale"),
@@ -36,6 +47,11 @@ def iso(moment: datetime | None) -> str | None:
 def shown(text: str | None) -> str | None:
     """Return a stored text as it may be shown."""
     return None if text is None else displayable(text)
+
+
+def brief(text: str | None) -> str | None:
+    """Return a name for a list; one of hundreds of bytes is cut."""
+    return None if text is None else cut(displayable(text[:NAME_BYTES]), NAME_BYTES)
 
 
 def shown_json(value: Any) -> Any:
@@ -58,9 +74,9 @@ def quote_message(entry: Entry, *, most: int = EXCERPT_BYTES) -> dict[str, Any]:
         "session_id": _id(entry.session_id),
         "project_id": _id(entry.project_id),
         "source_message_id": shown(entry.source_id),
-        "source_client": shown(entry.source_client),
-        "provider": shown(entry.provider),
-        "role": shown(entry.role),
+        "source_client": brief(entry.source_client),
+        "provider": brief(entry.provider),
+        "role": brief(entry.role),
         "order": entry.position,
         "original_timestamp": iso(entry.occurred_at),
         "recorded_at": iso(entry.recorded_at),
@@ -79,7 +95,7 @@ def quote_value(entry: Entry, *, most: int = EXCERPT_BYTES) -> dict[str, Any]:
         "kind": entry.kind,
         "key": shown(entry.key) if entry.kind != Kind.PROJECT_STATE else None,
         **_value(entry, payload, most),
-        "source_client": shown(entry.source_client),
+        "source_client": brief(entry.source_client),
         "occurred_at": iso(entry.occurred_at),
         "session_id": _id(entry.session_id),
         "project_id": _id(entry.project_id),

@@ -6,7 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import crud, search
 from memory.drafts import Kind
-from memory.search import Hit, Request
+from memory.search import MAX_LIMIT, Hit, Request
 from memory.tools.answers import cut, room, that_fit
 from memory.tools.arguments import (
     choice,
@@ -16,14 +16,13 @@ from memory.tools.arguments import (
     text,
     time,
 )
-from memory.tools.quotes import iso, shown
+from memory.tools.quotes import brief, iso, shown
 from memory.tools.readings import MAX_CONTENT_BYTES
 from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
 
 _SNIPPET_BYTES: Final = 1_200
-_MOST: Final = 100
 
 
 async def _search_history(session: AsyncSession, call: Call) -> Answer:
@@ -67,8 +66,8 @@ def _hit(hit: Hit, names: dict[object, str]) -> dict[str, Any]:
         "id": str(entry.id),
         "kind": entry.kind,
         "key": shown(entry.key),
-        "role": shown(entry.role),
-        "source_client": shown(entry.source_client),
+        "role": brief(entry.role),
+        "source_client": brief(entry.source_client),
         "time": iso(entry.occurred_at),
         "project": names.get(entry.project_id),
         "project_id": str(entry.project_id) if entry.project_id else None,
@@ -105,7 +104,7 @@ TOOLS: Final = (
                 required=True,
                 may_be_empty=True,
             ),
-            count(default=10, most=_MOST),
+            count(default=10, most=MAX_LIMIT),
             text("source_client", "only what this client wrote: claude, codex, opencode ..."),
             identifier("project_id"),
             identifier("session_id"),

@@ -10,7 +10,7 @@ from memory.errors import LedgerError
 from memory.tools.answers import room, that_fit
 from memory.tools.attribution import own_session
 from memory.tools.caller import Caller
-from memory.tools.quotes import iso, shown
+from memory.tools.quotes import brief, iso, shown
 from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
@@ -58,7 +58,7 @@ def _who(caller: Caller) -> Answer:
 
 def _total(total: crud.Total) -> dict[str, Any]:
     return {
-        "source_client": shown(total.source_client),
+        "source_client": brief(total.source_client),
         "sessions": total.sessions,
         "entries": total.entries,
         "first_at": iso(total.first_at),

@@ -2,9 +2,10 @@
 
 import asyncio
 import difflib
-import time
 import traceback
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from memory import log, search
@@ -55,9 +56,7 @@ class Toolbox:
         except LedgerError as error:
             answer = failure(error)
         except Exception as error:  # noqa: BLE001 - the edge: logged, answered, and on it goes
-            # The stack alone: an error's text may repeat what was sent.
-            stack = "".join(traceback.format_tb(error.__traceback__))
-            _log.error("%s failed with %s\n%s", name, type(error).__name__, stack)
+            _log_unexpected(name if name in _BY_NAME else "a tool", error)
             answer = failure(LedgerError())
         return encode(answer)
 
@@ -101,23 +100,37 @@ class Toolbox:
             await self._written.wait()
             await asyncio.sleep(INDEX_DELAY_SECONDS)
             self._written.clear()
-            try:
-                started = time.monotonic()
-                indexed = await self._database.transact(search.index)
-            except LedgerError as error:
-                _log.warning("indexing failed: %s", error)
-                continue
-            _log.debug("indexed %s in %.3f s", indexed.count, time.monotonic() - started)
-            if indexed.remaining and indexed.count:
+            if await self._round("indexing", self._index):
                 self._written.set()
+
+    async def _index(self) -> bool:
+        """Index one bounded batch; return whether to go on at once."""
+        if self._database is None:
+            return False
+        indexed = await self._database.transact(search.index)
+        return bool(indexed.remaining and indexed.count)
 
     async def _close_idle(self) -> None:
         while self._database is not None:
             await asyncio.sleep(HOUSE_SECONDS)
-            try:
-                await self._database.close_idle(seconds=IDLE_SECONDS)
-            except LedgerError as error:
-                _log.warning("closing idle connections failed: %s", error)
+            close = partial(self._database.close_idle, seconds=IDLE_SECONDS)
+            await self._round("closing idle connections", close)
+
+    async def _round(self, what: str, work: Callable[[], Awaitable[bool]]) -> bool:
+        """Do one round of the background's work; an error ends the round and nothing else."""
+        try:
+            return await work()
+        except LedgerError as error:
+            _log.warning("%s failed: %s", what, error)
+        except Exception as error:  # noqa: BLE001 - the edge of a round
+            _log_unexpected(what, error)
+        return False
+
+
+def _log_unexpected(what: str, error: Exception) -> None:
+    """Log an error that is none of ours: where it arose, since its text may hold a secret."""
+    stack = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("%s failed with %s\n%s", what, type(error).__name__, stack)
 
 
 def _find(name: str) -> Tool:
