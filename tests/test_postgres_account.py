@@ -1,6 +1,7 @@
 """Accounts and folders: root, two users, closed doors, and a disk that is full or read-only."""
 
 import contextlib
+import json
 import os
 import pwd
 import shutil
@@ -131,6 +132,27 @@ def test_without_any_account_root_is_told_what_to_do(
     with pytest.raises(ServerFailure, match=r"useradd.*DATABASE_URL") as failed:
         postgres.ensure(new_home())
     assert failed.value.code == "no_account"
+
+
+@needs_root
+def test_a_root_that_may_not_change_its_account_is_told_so(new_home: NewHome) -> None:
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("setpriv, which takes rights from root, is not installed")
+    done = subprocess.run(
+        [
+            *(setpriv, "--bounding-set=-setuid,-setgid", "--inh-caps=-all"),
+            *(sys.executable, "-m", "memory.postgres", "start", "--json"),
+        ],
+        env=environment(new_home()),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    answer = json.loads(done.stdout)
+    assert answer["code"] == "no_account"
+    assert "CAP_SETUID" in answer["error"]
 
 
 @needs_root

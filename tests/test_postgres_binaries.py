@@ -129,7 +129,7 @@ def test_a_missing_package_is_said(new_home: NewHome, monkeypatch: pytest.Monkey
     [
         ("#!/no/such/loader\n", "does not run on this system"),
         ("#!/bin/sh\nexit 127\n", "does not run on this system"),
-        ("#!/bin/sh\necho 'postgres (PostgreSQL) 15.4'\n", "holds PostgreSQL 15.4"),
+        ("#!/bin/sh\necho 'postgres (PostgreSQL) 15.4 (Debian 15.4-1)'\n", "holds PostgreSQL 15.4"),
     ],
 )
 def test_programs_that_do_not_fit_the_system_are_said(

@@ -103,7 +103,7 @@ def _inspect(folder: Path) -> Binaries:
             code="no_binaries",
             details={"reason": f"{error}: {getattr(error, 'stderr', '')}"},
         ) from error
-    version = _numbers(said.rpartition(")")[2])
+    version = _numbers(said.partition("(PostgreSQL)")[2])
     if not version or version[0] < _OLDEST_MAJOR:
         raise ServerFailure(
             f"{folder} holds PostgreSQL {_dotted(version)}. {_INSTEAD}", code="no_binaries"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypedDict
 
+from memory.errors import ServerFailure
 from memory.postgres.account import Account
 from memory.postgres.home import Home
 
@@ -92,18 +93,29 @@ def detach(
 
 
 def may_enter(folder: Path, account: Account) -> bool:
-    """Ask the kernel, as the account, so that access lists and mounts count too."""
-    done = subprocess.run(  # noqa: S603 - a fixed script; the folder is an argument
-        [_SHELL, "-c", 'cd -- "$1"', _SHELL, folder],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        env=_environment(),
-        timeout=_SHELL_TIMEOUT,
-        check=False,
-        **_identity(account),
-    )
+    """Ask the kernel, as the account, so that access lists and mounts count too.
+
+    Raises ServerFailure when this process may not change to the account at all.
+    """
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed script; the folder is an argument
+            [_SHELL, "-c", 'cd -- "$1"', _SHELL, folder],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env=_environment(),
+            timeout=_SHELL_TIMEOUT,
+            check=False,
+            **_identity(account),
+        )
+    except PermissionError as error:
+        raise ServerFailure(
+            f"PostgreSQL cannot run as root, and this root may not change to the account "
+            f"{account.name} (it lacks CAP_SETUID or CAP_SETGID). Grant that, start as another "
+            "account, or set DATABASE_URL to a PostgreSQL 16 or newer with pgvector.",
+            code="no_account",
+        ) from error
     return done.returncode == 0
 
 
