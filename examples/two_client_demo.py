@@ -192,9 +192,9 @@ async def _show_context(claude: _Window, codex: _Window, project: str) -> None:
 
 
 async def _show_search(claude: _Window, codex: _Window) -> None:
-    answer = await claude.call("search_history", query="rotate_lamp")
-    for hit in answer["hits"]:
-        print(f"   {hit['source_client']}: {hit.get('snippet', '')}"[:_LINE])
+    answer = await claude.call("search_history", query="rotate_lamp", kind="message")
+    for line in sorted(f"{hit['source_client']}: {hit['snippet']}" for hit in answer["hits"]):
+        print(f"   {line}"[:_LINE])
     clients = {hit["source_client"] for hit in answer["hits"]}
     _promise("Claude finds both clients' words", clients == {"claude", "codex"})
     answer = await codex.call("search_history", query="rotate_lamp", source_client="claude")
