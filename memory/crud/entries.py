@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from memory.drafts import Kind
 from memory.errors import NotFound
 from memory.models import Entry, Session
 
@@ -15,7 +16,10 @@ __all__ = ["Total", "find_entry", "get_entry", "superseded_by", "totals"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """What one client has in the ledger; times are of the client's own clock."""
+    """What one client has in the ledger; times are of the client's own clock.
+
+    Bindings of directories are no client's words and are not counted.
+    """
 
     source_client: str
     sessions: int
@@ -61,7 +65,9 @@ async def totals(session: AsyncSession) -> list[Total]:
             func.count(),
             func.min(Entry.occurred_at),
             func.max(Entry.occurred_at),
-        ).group_by(Entry.source_client)
+        )
+        .where(Entry.kind != Kind.BINDING)
+        .group_by(Entry.source_client)
     )
     entries = {client: (count, first, last) for client, count, first, last in rows}
     return [
