@@ -20,7 +20,10 @@ from memory.database.sqlstate import is_transient, sqlstate_of, translated
 from memory.models import REVISION
 from memory.settings import Settings
 
-__all__ = ["Database"]
+__all__ = ["Database", "Transaction"]
+
+Transaction = AsyncSession
+"""What `Database.transact` gives its work: an open transaction, for functions to pass on."""
 
 T = TypeVar("T")
 
