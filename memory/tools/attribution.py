@@ -5,10 +5,9 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from memory import crud
 from memory.crud import SessionView
+from memory.database import Transaction
 from memory.errors import InvalidInput, NotFound
 from memory.tools.tool import Call
 
@@ -30,7 +29,7 @@ class Place:
     notes: list[str] = field(default_factory=list)
 
 
-async def own_session(session: AsyncSession, call: Call) -> SessionView | None:
+async def own_session(session: Transaction, call: Call) -> SessionView | None:
     """Return the session of the calling window if the ledger has it, else None."""
     draft = call.caller.session_draft(machine=call.settings.machine)
     if draft is None:
@@ -40,7 +39,7 @@ async def own_session(session: AsyncSession, call: Call) -> SessionView | None:
     return None
 
 
-async def find_place(session: AsyncSession, call: Call) -> Place:
+async def find_place(session: Transaction, call: Call) -> Place:
     """Return where a record goes.
 
     Explicit ids win. Else the window's own session counts, which is started when the ledger does
@@ -63,7 +62,7 @@ async def find_place(session: AsyncSession, call: Call) -> Place:
     )
 
 
-async def find_project(session: AsyncSession, call: Call) -> uuid.UUID:
+async def find_project(session: Transaction, call: Call) -> uuid.UUID:
     """Return the project that a reader asks about.
 
     Raises NotFound, and InvalidInput (``no_project``) when nothing names a project.
@@ -89,7 +88,7 @@ async def find_project(session: AsyncSession, call: Call) -> uuid.UUID:
 
 
 async def source_of(
-    session: AsyncSession, session_id: uuid.UUID | None, given: str | None
+    session: Transaction, session_id: uuid.UUID | None, given: str | None
 ) -> dict[str, Any]:
     """Return the link to the message that a record was taken from, for its payload.
 
@@ -107,7 +106,7 @@ async def source_of(
     return {**link, "source_entry_id": str(found.id)} if found else link
 
 
-async def _session_of(session: AsyncSession, call: Call) -> SessionView | None:
+async def _session_of(session: Transaction, call: Call) -> SessionView | None:
     if call["session_id"] is not None:
         return await crud.get_session(session, call["session_id"])
     view = await own_session(session, call)
@@ -118,7 +117,7 @@ async def _session_of(session: AsyncSession, call: Call) -> SessionView | None:
     return view
 
 
-async def _project_of_directory(session: AsyncSession, call: Call) -> uuid.UUID | None:
+async def _project_of_directory(session: Transaction, call: Call) -> uuid.UUID | None:
     if not call.caller.directory:
         return None
     project = await crud.project_of_directory(session, call.caller.directory)

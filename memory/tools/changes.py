@@ -3,9 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from memory import crud, feed
+from memory.database import Transaction
 from memory.drafts import canonical_client
 from memory.tools.answers import room
 from memory.tools.arguments import count, identifier, place, text
@@ -19,7 +18,7 @@ DEFAULT_DAYS: Final = 7
 EVERYBODY: Final = "*"
 
 
-async def _find_changes(session: AsyncSession, call: Call) -> Answer:
+async def _find_changes(session: Transaction, call: Call) -> Answer:
     own, other = call.caller.client, call["other_client"]
     if call["project_id"] is not None:
         await crud.get_project(session, call["project_id"])

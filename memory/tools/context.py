@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from memory import crud
+from memory.database import Transaction
 from memory.models import Entry
 from memory.tools.answers import cut, room, size
 from memory.tools.arguments import count, identifier, place, time
@@ -23,7 +22,7 @@ _ABOUT_BYTES: Final = 600
 _SECTIONS: Final = ("facts", "decisions", "preferences", "events")
 
 
-async def _get_project_context(session: AsyncSession, call: Call) -> Answer:
+async def _get_project_context(session: Transaction, call: Call) -> Answer:
     project_id = await find_project(session, call)
     context = await crud.project_context(
         session, project_id, as_of=call["as_of"], limit=call["limit"]
@@ -83,7 +82,7 @@ def _value(entry: Entry, most: int) -> dict[str, Any]:
     return {**quoted, "every_project": True}
 
 
-async def _inspect_project_history(session: AsyncSession, call: Call) -> Answer:
+async def _inspect_project_history(session: Transaction, call: Call) -> Answer:
     project = await crud.get_project(session, call["project_id"])
     answer: Answer = {"project": {"project_id": str(project.id), "name": shown(project.name)}}
     page = await page_of(

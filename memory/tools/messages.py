@@ -3,9 +3,8 @@
 import json
 from typing import Any, Final
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from memory import crud
+from memory.database import Transaction
 from memory.drafts import Draft, Kind
 from memory.errors import InvalidInput
 from memory.models import Entry
@@ -23,7 +22,7 @@ _PARTS: Final = ("content", "payload")
 _PAYLOAD_BYTES: Final = 2_000  # of a payload beside a content that fills the answer
 
 
-async def _append_message(session: AsyncSession, call: Call) -> Answer:
+async def _append_message(session: Transaction, call: Call) -> Answer:
     view = await crud.get_session(session, call["session_id"])
     draft = Draft(
         kind=Kind.MESSAGE,
@@ -47,7 +46,7 @@ async def _append_message(session: AsyncSession, call: Call) -> Answer:
     }
 
 
-async def _get_message(session: AsyncSession, call: Call) -> Answer:
+async def _get_message(session: Transaction, call: Call) -> Answer:
     entry = await crud.get_entry(session, call["message_id"])
     successor = await crud.superseded_by(session, entry.id)
     message = {**_fields(entry), "superseded_by": str(successor) if successor else None}

@@ -2,10 +2,9 @@
 
 from typing import Any, Final
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from memory import crud
 from memory.crud import ProjectSummary
+from memory.database import Transaction
 from memory.errors import InvalidInput
 from memory.tools.answers import cut, room, that_fit
 from memory.tools.arguments import text
@@ -22,7 +21,7 @@ _DIRECTORIES: Final = 3  # of a project in the list
 _CURSOR: Final = "after-"
 
 
-async def _list_projects(session: AsyncSession, call: Call) -> Answer:
+async def _list_projects(session: Transaction, call: Call) -> Answer:
     summaries = await crud.list_projects(session)
     rest = summaries[_place(summaries, call["cursor"]) :]
     answer: Answer = {"total": len(summaries)}
@@ -62,7 +61,7 @@ def _project(summary: ProjectSummary) -> dict[str, Any]:
     }
 
 
-async def _create_project(session: AsyncSession, call: Call) -> Answer:
+async def _create_project(session: Transaction, call: Call) -> Answer:
     project, is_new = await crud.create_project(
         session,
         call["name"],

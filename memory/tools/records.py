@@ -4,10 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from memory import crud
 from memory.crud import Appended
+from memory.database import Transaction
 from memory.drafts import STATE_KEY, Draft, Kind, content_hash
 from memory.errors import Conflict
 from memory.models import Entry
@@ -22,15 +21,15 @@ MAX_KEY: Final = 200
 MAX_SOURCE_ID: Final = 512
 
 
-async def _record_fact(session: AsyncSession, call: Call) -> Answer:
+async def _record_fact(session: Transaction, call: Call) -> Answer:
     return await _record(session, call, Kind.FACT, call["value"])
 
 
-async def _record_preference(session: AsyncSession, call: Call) -> Answer:
+async def _record_preference(session: Transaction, call: Call) -> Answer:
     return await _record(session, call, Kind.PREFERENCE, call["value"])
 
 
-async def _record_decision(session: AsyncSession, call: Call) -> Answer:
+async def _record_decision(session: Transaction, call: Call) -> Answer:
     decision, rationale = call["decision"], call["rationale"]
     if rationale is None:
         return await _record(session, call, Kind.DECISION, decision, {"decision": decision})
@@ -39,13 +38,13 @@ async def _record_decision(session: AsyncSession, call: Call) -> Answer:
     return await _record(session, call, Kind.DECISION, said, parts)
 
 
-async def _record_project_state(session: AsyncSession, call: Call) -> Answer:
+async def _record_project_state(session: Transaction, call: Call) -> Answer:
     state = call["state_json"]
     said = json.dumps(state, ensure_ascii=False, sort_keys=True)
     return await _record(session, call, Kind.PROJECT_STATE, said, {"state": state})
 
 
-async def _record_event(session: AsyncSession, call: Call) -> Answer:
+async def _record_event(session: Transaction, call: Call) -> Answer:
     parts = {"type": call["type"], "text": call["text"], "data": call["payload"]}
     given = {name: value for name, value in parts.items() if value is not None}
     said = call["type"] if call["text"] is None else f"{call['type']}: {call['text']}"
@@ -55,7 +54,7 @@ async def _record_event(session: AsyncSession, call: Call) -> Answer:
 
 
 async def _record(
-    session: AsyncSession,
+    session: Transaction,
     call: Call,
     kind: Kind,
     said: str,
@@ -91,7 +90,7 @@ async def _record(
     return _recorded(draft, appended, notes)
 
 
-async def _supersede(session: AsyncSession, call: Call, draft: Draft) -> Appended:
+async def _supersede(session: Transaction, call: Call, draft: Draft) -> Appended:
     try:
         return await crud.record(session, draft, expected_id=call["expected_id"])
     except Conflict as error:

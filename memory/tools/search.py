@@ -2,9 +2,8 @@
 
 from typing import Any, Final
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from memory import crud, search
+from memory.database import Transaction
 from memory.drafts import Kind
 from memory.search import MAX_LIMIT, Hit, Request
 from memory.tools.answers import cut, room, that_fit
@@ -25,7 +24,7 @@ __all__ = ["TOOLS"]
 _SNIPPET_BYTES: Final = 1_200
 
 
-async def _search_history(session: AsyncSession, call: Call) -> Answer:
+async def _search_history(session: Transaction, call: Call) -> Answer:
     if call["project_id"] is not None:
         await crud.get_project(session, call["project_id"])
     if call["session_id"] is not None:
@@ -82,7 +81,7 @@ def _hit(hit: Hit, names: dict[object, str]) -> dict[str, Any]:
     return {name: value for name, value in quoted.items() if value is not None}
 
 
-async def _project_names(session: AsyncSession, hits: list[Hit]) -> dict[object, str]:
+async def _project_names(session: Transaction, hits: list[Hit]) -> dict[object, str]:
     ids = {hit.entry.project_id for hit in hits if hit.entry.project_id is not None}
     return {each: shown((await crud.get_project(session, each)).name) or "" for each in ids}
 

@@ -2,10 +2,9 @@
 
 from typing import Any, Final
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from memory import crud
 from memory.crud import SessionView
+from memory.database import Transaction
 from memory.drafts import CLIENTS, SessionDraft, canonical_client
 from memory.tools.answers import room
 from memory.tools.arguments import count, identifier, text
@@ -20,7 +19,7 @@ DEFAULT_PAGE: Final = 50
 MOST_A_PAGE: Final = 200
 
 
-async def _start_session(session: AsyncSession, call: Call) -> Answer:
+async def _start_session(session: Transaction, call: Call) -> Answer:
     draft = SessionDraft(
         provider=call["provider"],
         source_session_id=call["source_session_id"],
@@ -47,7 +46,7 @@ def _directory(call: Call) -> str | None:
     return call.caller.directory or None if own else None
 
 
-async def _read_session(session: AsyncSession, call: Call) -> Answer:
+async def _read_session(session: Transaction, call: Call) -> Answer:
     view = await crud.get_session(session, call["session_id"])
     answer: Answer = {"session": _session(view)}
     page = await page_of(

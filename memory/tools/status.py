@@ -2,9 +2,8 @@
 
 from typing import Any, Final
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
 from memory import crud, feed
+from memory.database import Transaction
 from memory.drafts import session_id_of
 from memory.errors import LedgerError
 from memory.tools.answers import room, that_fit
@@ -16,7 +15,7 @@ from memory.tools.tool import Answer, Call, Tool
 __all__ = ["TOOLS"]
 
 
-async def _status(session: AsyncSession, call: Call) -> Answer:
+async def _status(session: Transaction, call: Call) -> Answer:
     caller = call.caller
     view = await own_session(session, call)
     project = None

@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncSession
-
+from memory.database import Transaction
 from memory.errors import LedgerError
 from memory.settings import Settings
 from memory.tools.arguments import Arguments, Parameter
@@ -47,7 +46,7 @@ class Tool:
     title: str
     description: str
     parameters: tuple[Parameter, ...]
-    run: Callable[[AsyncSession, Call], Awaitable[Answer]]
+    run: Callable[[Transaction, Call], Awaitable[Answer]]
     writes: bool = False
     repeatable: bool = True
     always_load: bool = False
