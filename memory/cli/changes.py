@@ -13,6 +13,7 @@ from memory.cli.options import Project, limit
 from memory.cli.output import Json, moment, one_line, print_json, say, table
 from memory.cli.times import moment_of
 from memory.crud import MAX_PAGE
+from memory.database import Transaction
 from memory.errors import InvalidInput
 from memory.feed import FeedPage
 
@@ -39,7 +40,7 @@ def changes(
     """Show what a client wrote: messages, values, events and states, oldest first."""
     place = _place(since)
 
-    async def find(session: Any) -> tuple[FeedPage, dict[Any, str]]:
+    async def find(session: Transaction) -> tuple[FeedPage, dict[Any, str]]:
         project_id = (await project_named(session, project)).id if project else None
         page = await feed.changes(
             session, client=client, since=place, project_id=project_id, limit=most

@@ -14,6 +14,7 @@ from memory.cli.options import limit
 from memory.cli.output import Json, console, iso, moment, one_line, print_json
 from memory.cli.times import moment_of
 from memory.crud import MAX_PAGE, Context
+from memory.database import Transaction
 from memory.models import Entry
 
 __all__ = ["context"]
@@ -32,7 +33,7 @@ def context(
     """Show a project's current facts, decisions, preferences, state and last events."""
     at = moment_of("--as-of", as_of, now=datetime.now(UTC))
 
-    async def find(session: Any) -> Context:
+    async def find(session: Transaction) -> Context:
         found = await project_named(session, project)
         return await crud.project_context(session, found.id, as_of=at, limit=most)
 

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from memory import log
-from memory.database import Database
+from memory.database import Database, Transaction
 from memory.settings import Settings
 
 __all__ = ["configured", "read"]
@@ -21,7 +21,7 @@ def configured() -> Settings:
 
 
 def read(
-    work: Callable[[Any], Awaitable[T]],
+    work: Callable[[Transaction], Awaitable[T]],
     *,
     settings: Settings | None = None,
     ensure_schema: bool = True,
@@ -31,7 +31,7 @@ def read(
     return asyncio.run(_read(opened, work))
 
 
-async def _read(database: Database, work: Callable[[Any], Awaitable[T]]) -> T:
+async def _read(database: Database, work: Callable[[Transaction], Awaitable[T]]) -> T:
     try:
         return await database.transact(work)
     finally:

@@ -1,10 +1,10 @@
 """Projects and sessions as people name them."""
 
 import uuid
-from typing import Any
 
 from memory import crud
 from memory.crud.prefix import find_id
+from memory.database import Transaction
 from memory.drafts import project_id_of
 from memory.errors import InvalidInput, NotFound
 from memory.models import Project
@@ -12,7 +12,7 @@ from memory.models import Project
 __all__ = ["project_named", "project_names", "session_named"]
 
 
-async def project_named(session: Any, name: str) -> Project:
+async def project_named(session: Transaction, name: str) -> Project:
     """Return the project of this name or id; letter case is ignored. Raises NotFound."""
     try:
         wanted = uuid.UUID(name)
@@ -24,7 +24,7 @@ async def project_named(session: Any, name: str) -> Project:
         raise NotFound("No project has this name or id; `memory projects` lists them.") from None
 
 
-async def session_named(session: Any, text: str) -> uuid.UUID:
+async def session_named(session: Transaction, text: str) -> uuid.UUID:
     """Return the session whose id begins like this. Raises NotFound and InvalidInput."""
     found = await find_id(session, text)
     if not found.is_session:
@@ -32,6 +32,6 @@ async def session_named(session: Any, text: str) -> uuid.UUID:
     return found.id
 
 
-async def project_names(session: Any) -> dict[uuid.UUID | None, str]:
+async def project_names(session: Transaction) -> dict[uuid.UUID | None, str]:
     """Return every project's name by its id."""
     return {each.project.id: each.project.name for each in await crud.list_projects(session)}

@@ -16,6 +16,7 @@ from memory.cli.options import Client, Project, Since, limit
 from memory.cli.output import Json, console, moment, one_line, print_json
 from memory.cli.times import moment_of
 from memory.crud.prefix import short_ids
+from memory.database import Transaction
 from memory.search import MAX_LIMIT, Answer, Hit, Request
 
 __all__ = ["search"]
@@ -70,7 +71,7 @@ def search(
 
 
 async def _find(
-    database: Any, request: Request, *, project: str | None, session: str | None
+    database: Transaction, request: Request, *, project: str | None, session: str | None
 ) -> _Found:
     narrowed = replace(
         request,

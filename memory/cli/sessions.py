@@ -8,6 +8,7 @@ from memory.cli.names import project_named, project_names
 from memory.cli.options import Client, Project, limit
 from memory.cli.output import Json, iso, moment, one_line, print_json, say, table
 from memory.crud import MAX_PAGE, SessionSummary
+from memory.database import Transaction
 
 __all__ = ["sessions"]
 
@@ -21,7 +22,7 @@ def sessions(
 ) -> None:
     """List the sessions that were active last."""
 
-    async def find(session: Any) -> tuple[list[SessionSummary], dict[Any, str]]:
+    async def find(session: Transaction) -> tuple[list[SessionSummary], dict[Any, str]]:
         project_id = (await project_named(session, project)).id if project else None
         found = await crud.list_sessions(session, client=client, project_id=project_id, limit=most)
         return found, await project_names(session)

@@ -17,6 +17,7 @@ from memory.cli.options import limit
 from memory.cli.output import Json, console, iso, moment, one_line, print_json, say
 from memory.crud import MAX_PAGE, Page, SessionView
 from memory.crud.prefix import find_id
+from memory.database import Transaction
 from memory.models import Entry
 from memory.text import displayable
 
@@ -59,7 +60,7 @@ def show(
         _show_session(console(), found, found.view, found.page, full=full)
 
 
-async def _find(session: Any, ident: str, after: str | None, most: int) -> _Shown:
+async def _find(session: Transaction, ident: str, after: str | None, most: int) -> _Shown:
     named = await find_id(session, ident)
     names = await project_names(session)
     if named.is_session:

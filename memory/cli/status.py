@@ -9,7 +9,7 @@ from memory.cli.ledger import configured, read
 from memory.cli.output import Json, ago, iso, moment, one_line, print_json, say, table
 from memory.crud import Total
 from memory.crud.guard import Engine, engine
-from memory.database import application_address
+from memory.database import Transaction, application_address
 from memory.search import place
 from memory.settings import Settings
 
@@ -41,7 +41,7 @@ def status(*, as_json: Json = False) -> None:
     totals_table(found.totals)
 
 
-async def _find(session: Any) -> _Found:
+async def _find(session: Transaction) -> _Found:
     page = await feed.changes(session, limit=1)
     return _Found(
         engine=await engine(session),
@@ -51,7 +51,7 @@ async def _find(session: Any) -> _Found:
     )
 
 
-async def lag(session: Any) -> int:
+async def lag(session: Transaction) -> int:
     """Count the entries that are not indexed yet."""
     progress = await place.read(session)
     return await place.behind(session, *([place.after(progress)] if progress else []))
