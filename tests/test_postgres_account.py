@@ -123,6 +123,44 @@ def test_a_home_of_an_id_without_account_is_refused(pattern: Settings, new_home:
 
 
 @needs_root
+def test_an_id_without_account_is_told_what_to_do(new_home: NewHome) -> None:
+    settings = new_home()
+    settings.home.mkdir(mode=0o700)
+    os.chown(settings.home, 54321, 54321)
+    refused = _as_user(54321, settings, "ensure")
+    assert "no line in /etc/passwd" in refused.stderr
+    assert "DATABASE_URL" in refused.stderr
+
+
+@needs_root
+def test_a_mounted_folder_of_an_id_without_account_can_hold_a_home(
+    pattern: Settings, new_home: NewHome
+) -> None:
+    settings = copy_of(pattern, new_home())
+    os.chown(settings.home, 54321, 54321)
+    settings.home.chmod(0o755)
+    server = postgres.ensure(settings, options=FAST)
+    assert psutil.Process(server.pid).uids().real == service_account()[0]
+
+
+@needs_root
+def test_programs_the_account_cannot_reach_are_said(home: Settings) -> None:
+    closed = new_folder()
+    folder = closed / "bin"
+    folder.mkdir()
+    (program,) = Home.of(home).staged.glob("*/*/*/bin/postgres")
+    for name in ("postgres", "initdb"):
+        (folder / name).symlink_to(program.with_name(name))
+    closed.chmod(0o700)
+    try:
+        with pytest.raises(ServerFailure, match=f"may not enter {folder}") as failed:
+            postgres.ensure(replace(home, pg_bin=str(folder)))
+        assert failed.value.code == "no_binaries"
+    finally:
+        shutil.rmtree(closed)
+
+
+@needs_root
 def test_without_any_account_root_is_told_what_to_do(
     new_home: NewHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +299,14 @@ def test_a_later_start_on_a_full_disk_says_so_and_loses_nothing(pattern: Setting
         postgres.stop(settings)
 
 
+def test_a_disk_that_lets_no_program_run_is_said() -> None:
+    with _disk(300, "noexec") as disk:
+        settings = Settings(home=disk / "home", port=free_port())
+        with pytest.raises(ServerFailure, match=r"noexec.*MEMORY_HOME") as failed:
+            postgres.ensure(settings)
+        assert failed.value.code == "no_binaries"
+
+
 def test_a_read_only_disk_is_said(pattern: Settings) -> None:
     with _disk(300) as disk:
         settings = Settings(home=disk / "home", port=free_port())
@@ -273,10 +319,10 @@ def test_a_read_only_disk_is_said(pattern: Settings) -> None:
 
 
 @contextlib.contextmanager
-def _disk(megabytes: int) -> Iterator[Path]:
+def _disk(megabytes: int, *more: str) -> Iterator[Path]:
     """Mount a small disk in memory."""
     folder = new_folder()
-    options = f"size={megabytes}m,mode=755"
+    options = ",".join((f"size={megabytes}m", "mode=755", *more))
     try:
         mounted = subprocess.run(
             ["mount", "-t", "tmpfs", "-o", options, "memory-tests", str(folder)],

@@ -277,6 +277,27 @@ def test_a_lost_password_of_the_application_is_replaced(home: Settings) -> None:
         sql(before, "SELECT 1")
 
 
+def test_a_replacement_of_a_password_that_was_killed_half_way_is_done_again(
+    home: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    postgres.ensure(home, options=FAST)
+    for role in ("memory", "memory_owner"):
+        Home.of(home).password_file(role).unlink()
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for step in ("cluster.replace_owner_password", "postmaster.bring_up", "roles.set_up"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"memory.postgres.{step}", lambda *_, **__: killed())
+            with pytest.raises(KeyboardInterrupt):
+                postgres.ensure(home, options=FAST)
+        assert postgres.state(home) is None
+    postgres.ensure(home, options=FAST)
+    for url in (postgres.application_url(home), postgres.owner_url(home)):
+        assert sql(url, "SELECT 1") == [[1]]
+
+
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_lost_password_of_the_owner_is_replaced(home: Settings, killed: bool) -> None:
     server = postgres.ensure(home, options=FAST)

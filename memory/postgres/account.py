@@ -36,31 +36,41 @@ class Account:
 def for_home(path: Path) -> Account:
     """Return the account for the server of this folder.
 
-    PostgreSQL refuses to run as root, so root uses the account that owns the folder, or the one it
-    is to be made in, else the service account, which is created when it is missing. Raises ServerFailure without one.
+    PostgreSQL refuses to run as root, so root uses the account that owns the folder, or the one
+    it is to be made in, else the service account, which is created when it is missing. Raises
+    ServerFailure when there is none.
     """
     uid = os.geteuid()
     if uid != 0:
         return Account(name=str(uid), uid=uid, gid=os.getegid(), drop=False)
-    owner = _owner(path) or _owner(path.parent)
-    return owner or _named(SERVICE_ACCOUNT) or _create() or _nobody()
+    owner = _owner(path)
+    if owner == 0:
+        return _of(_owner(path.parent)) or _named(SERVICE_ACCOUNT) or _create() or _nobody()
+    account = _of(owner)
+    if account is None:
+        raise ServerFailure(
+            f"{path} belongs to the user id {owner}, which has no account, and PostgreSQL needs "
+            "one. Create the account, or set MEMORY_HOME to another folder.",
+            code="no_account",
+        )
+    return account
 
 
-def _owner(path: Path) -> Account | None:
+def _owner(path: Path) -> int:
+    """Return whose a folder is, or 0 when it is root's to make."""
     try:
-        uid = path.stat().st_uid
+        return path.stat().st_uid
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return 0
+
+
+def _of(uid: int) -> Account | None:
     if uid == 0:
         return None
     try:
         entry = pwd.getpwuid(uid)
     except KeyError:
-        raise ServerFailure(
-            f"{path} belongs to the user id {uid}, which has no account, and PostgreSQL needs "
-            "one. Create the account, or set MEMORY_HOME to another folder.",
-            code="no_account",
-        ) from None
+        return None
     return Account(name=entry.pw_name, uid=uid, gid=entry.pw_gid, drop=True)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from memory.errors import ServerFailure
-from memory.postgres import private
+from memory.postgres import command, private
 from memory.postgres.account import Account
 from memory.postgres.home import Home
 
@@ -59,10 +59,16 @@ def find(home: Home, account: Account, *, chosen: str, major: int | None) -> Bin
     """
     folder = Path(chosen).expanduser() if chosen else _package_folder()
     offered = _inspect(folder)
-    if not _is_wheel(folder):
+    if _is_wheel(folder):
+        candidates = [_stage(offered, home, account), *_staged(home)]
+    elif not account.drop or command.may_enter(folder, account):
         candidates = [offered]
     else:
-        candidates = [_stage(offered, home, account), *_staged(home)]
+        raise ServerFailure(
+            f"PostgreSQL runs as the account {account.name}, which may not enter {folder}. "
+            "Set MEMORY_PG_BIN to a folder that it can reach.",
+            code="no_binaries",
+        )
     fitting = [one for one in candidates if one.version[0] == (major or offered.version[0])]
     if not fitting:
         raise ServerFailure(
@@ -167,6 +173,13 @@ def _stage(offered: Binaries, home: Home, account: Account) -> Binaries:
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+    if not _is_whole(staged.bin):
+        raise ServerFailure(
+            f"The system lets no program run in {home.staged}; its disk may be mounted noexec. Set "
+            "MEMORY_HOME to a folder on another disk, or MEMORY_PG_BIN to an installed PostgreSQL.",
+            code="no_binaries",
+            details={"path": str(home.staged)},
+        )
     return staged
 
 

@@ -1,5 +1,6 @@
 """The cluster: made whole by one rename, or not there."""
 
+import os
 import secrets
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from memory.postgres.failure import diagnose
 from memory.postgres.home import APPLICATION, OWNER, Home
 from memory.postgres.scram import verifier
 
-__all__ = ["create", "major_version", "make_password", "set_owner_password"]
+__all__ = ["create", "major_version", "make_password", "replace_owner_password"]
 
 _PASSWORD_BYTES: Final = 24
 # Case and order rules come from PostgreSQL itself, so no index breaks when the system's C library
@@ -77,21 +78,21 @@ def create(
         lines = [f"{name} = '{value}'\n" for name, value in _SETTINGS.items()]
         with (draft / "postgresql.auto.conf").open("a", encoding="utf-8") as file:
             file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
         draft.rename(home.data)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)  # on a full disk this also gives room back
         raise
 
 
-def make_password(home: Home, account: Account, role: str) -> bool:
-    """Make a role's password; False when it has one."""
-    if home.password_file(role).exists():
-        return False
-    private.write(home.password_file(role), secrets.token_urlsafe(_PASSWORD_BYTES), account)
-    return True
+def make_password(home: Home, account: Account, role: str) -> None:
+    """Make a role's password unless it has one."""
+    if not home.password_file(role).exists():
+        private.write(home.password_file(role), secrets.token_urlsafe(_PASSWORD_BYTES), account)
 
 
-def set_owner_password(
+def replace_owner_password(
     home: Home,
     account: Account,
     binaries: Binaries,
@@ -99,22 +100,23 @@ def set_owner_password(
     environment: Mapping[str, str],
     deadline: float,
 ) -> None:
-    """Give the owner the password in its file, without knowing the old one.
+    """Give the owner a new password, without knowing the old one, and keep it in its file.
 
     PostgreSQL's single-user mode asks for none. No server may run meanwhile, and the caller holds
     the lock. Raises ServerFailure with what PostgreSQL said.
     """
+    password = secrets.token_urlsafe(_PASSWORD_BYTES)
     code, said = _run(
         [binaries.bin / "postgres", "--single", "-D", home.data, "postgres"],
         home,
         account,
-        text=f"ALTER ROLE {OWNER} PASSWORD '{verifier(home.password(OWNER))}'\n",
+        text=f"ALTER ROLE {OWNER} PASSWORD '{verifier(password)}'\n",
         environment=environment,
         deadline=deadline,
     )
     if code != 0 or "ERROR:" in said:
-        home.password_file(OWNER).unlink()  # so that the next start tries again
         raise diagnose(said, home)
+    private.write(home.password_file(OWNER), password, account)
 
 
 def _initdb(

@@ -70,7 +70,7 @@ def detach(
     """Start a program in a session of its own, its output appended to server.log.
 
     Returns its process id. It is adopted by the system, so it survives this process, its process
-    group and its terminal.
+    group and its terminal. Raises ServerFailure when the system starts no more processes.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     with os.fdopen(os.open(home.server_log, flags, 0o600), "ab") as output:
@@ -86,8 +86,13 @@ def detach(
             umask=_PRIVATE_UMASK,
             start_new_session=True,
             timeout=_SHELL_TIMEOUT,
-            check=True,
+            check=False,
             **_identity(account),
+        )
+    if done.returncode != 0:
+        raise ServerFailure(
+            f"The system started no process for PostgreSQL; {home.server_log} may say why. Often "
+            "the account's limit of processes is reached (ulimit -u)."
         )
     return int(done.stdout)
 

@@ -40,7 +40,7 @@ _SIGNS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "could not create any Unix-domain sockets": (
         "socket_failed",
-        "PostgreSQL could not create its socket. Set MEMORY_HOME to a shorter path on a local disk.",
+        "PostgreSQL could not make its socket. Set MEMORY_HOME to a shorter path on a local disk.",
     ),
     "incompatible with server": (
         "wrong_version",
@@ -57,7 +57,11 @@ _SIGNS: Final[Mapping[str, tuple[str, str]]] = {
     "Permission denied": ("not_writable", _NOT_WRITABLE),
     "error while loading shared libraries": (
         "no_binaries",
-        "PostgreSQL lacks a library of this system: see the details. Install it, or set DATABASE_URL.",
+        "PostgreSQL lacks a library of this system, named in the log. Install it, or set DATABASE_URL.",
+    ),
+    "could not look up effective user ID": (
+        "no_account",
+        "This user id has no account (no line in /etc/passwd). Make one, or set DATABASE_URL.",
     ),
 }
 

@@ -53,6 +53,7 @@ def start_locked(
     status, running = look(home)
     if status is Status.UP and running is not None and home.is_complete():
         return running
+    _clear(home)
     major = cluster.major_version(home)
     programs = binaries.find(home, runner, chosen=settings.pg_bin, major=major)
     plan = postmaster.Plan(
@@ -66,14 +67,25 @@ def start_locked(
     if major is None:
         sync = options.get("fsync") != "off"
         cluster.create(home, runner, programs, deadline=deadline, sync=sync)
-    elif cluster.make_password(home, runner, OWNER):
+    elif not home.password_file(OWNER).exists():
         _replace_owner_password(plan)
-    renewed = cluster.make_password(home, runner, APPLICATION)
+    cluster.make_password(home, runner, APPLICATION)
     server = postmaster.bring_up(plan)
-    if renewed or not home.mark.exists() or home.mark.read_text("utf-8") != programs.name:
+    if not home.mark.exists() or home.mark.read_text("utf-8") != programs.name:
         _set_up(home, server)
         private.write(home.mark, programs.name, runner)
     return server
+
+
+def _clear(home: Home) -> None:
+    """Remove half-written files, and the mark of a set-up that is no longer whole.
+
+    The mark goes first, so that what follows is done again if it is cut short.
+    """
+    if not home.is_complete():
+        home.mark.unlink(missing_ok=True)
+    for leftover in home.path.glob("*.tmp"):
+        leftover.unlink()
 
 
 def _set_up(home: Home, server: Server) -> None:
@@ -85,7 +97,7 @@ def _set_up(home: Home, server: Server) -> None:
 def _replace_owner_password(plan: postmaster.Plan) -> None:
     _LOG.warning("The owner's password file was missing; the owner gets a new password.")
     shutdown.end(plan.home, plan.account, deadline=plan.deadline)
-    cluster.set_owner_password(
+    cluster.replace_owner_password(
         plan.home,
         plan.account,
         plan.binaries,

@@ -36,7 +36,10 @@ def held(home: Home, account: Account, *, deadline: float) -> Iterator[None]:
                     code="still_starting",
                 )
             time.sleep(_PAUSE)
-        yield
+        try:
+            yield
+        finally:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # also for a copy that a forked child has
     finally:
         os.close(descriptor)
 

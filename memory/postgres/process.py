@@ -29,6 +29,8 @@ def has_ended(pid: int) -> bool:
         return psutil.Process(pid).status() in _ENDED
     except psutil.NoSuchProcess:
         return True
+    except psutil.AccessDenied:
+        return False
 
 
 def is_postmaster(pid: int, home: Home, account: Account) -> bool:
@@ -69,9 +71,12 @@ def _uses(process: psutil.Process, home: Home, account: Account) -> bool | None:
 
     All processes of a server work in its data folder.
     """
-    if process.status() in _ENDED or _NAME not in process.name():
-        return False
-    if process.uids().real != account.uid:
+    try:
+        if process.status() in _ENDED or _NAME not in process.name():
+            return False
+        if process.uids().real != account.uid:
+            return False
+    except psutil.AccessDenied:  # some systems hide all of another account's processes
         return False
     folder = _folder(process, home, account)
     if folder is None:

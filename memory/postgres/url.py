@@ -10,7 +10,7 @@ from memory.settings import Settings
 
 __all__ = ["application_url", "is_embedded", "owner_url"]
 
-_LOCAL_HOSTS: Final = frozenset({HOST, "localhost", "::1"})
+_LOCAL_HOSTS: Final = frozenset({HOST, "localhost"})
 
 
 def application_url(settings: Settings, *, database: str = DATABASE) -> str:
