@@ -13,6 +13,8 @@ LONGEST_VALUE: Final = 512
 """Characters of an assigned value that are read."""
 SHORTEST_PASSWORD: Final = 7
 SHORTEST_TOKEN: Final = 12
+LONG_TOKEN: Final = 24
+"""A token without any digit is known from a name in code by its length."""
 SHORTEST_KEY: Final = 20
 """A ``…_key`` that is none of the known names holds a secret only in this length and mixed."""
 
@@ -23,21 +25,22 @@ _KEYWORD: Final = (
     r"(?i:pass(?:word|wd|phrase|code)?|pwd|secret(?:[_-]?key)?(?:[_-]?base)?|token|key|credentials?"
     r"|authorization)[0-9]{0,2}"
 )
+_QUOTE: Final = "\"'`\u201c\u201d\u2018\u2019"
 # What stands between name and value: a closing quote or bracket, a type, an operator. Quotes may
 # be escaped, several times over, where JSON holds JSON.
 _BETWEEN: Final = (
-    r"(?:\\{0,7}[\"'`])?\]?[ \t]{0,8}"
+    rf"(?:\\{{0,7}}[{_QUOTE}])?\]?[ \t]{{0,8}}"
     r"(?::[ \t]{0,4}[A-Za-z_][\w.\[\]|]{0,40}[ \t]{1,4}=(?!=)|=>|:=|={1,2}|:|>(?=[^<\s]{4,256}</))"
     r"[ \t]{0,8}"
 )
 # A bare value holds at most two more "=" or ":", else "key=key=key=…" would be read anew from
 # each of its names.
-_BARE: Final = r"[^\s\"'`\\,;&<>(){}|\[\]=:]"
+_BARE: Final = rf"[^\s\x00-\x1f{_QUOTE}\\,;&<>(){{}}|\[\]=:]{{1,{LONGEST_VALUE}}}"
 _VALUE: Final = (
     r"(?:(?i:bearer|basic|token|apikey|digest)[ \t]{1,4})?"
-    r"(?:[a-zA-Z]{0,2}(?:\\{0,7}[\"'`])"
-    rf"(?P<quoted>(?:[^\s\"'`\\]|\\[^nrt\"'`\s\\]){{4,{LONGEST_VALUE}}})"
-    rf"|(?P<bare>{_BARE}{{1,{LONGEST_VALUE}}}(?:[=:]{_BARE}{{1,{LONGEST_VALUE}}}){{0,2}}={{0,2}}))"
+    rf"(?:[a-zA-Z]{{0,2}}(?:\\{{0,7}}[{_QUOTE}])"
+    rf"(?P<quoted>(?:[^\s\x00-\x1f{_QUOTE}\\]|\\[^nrt{_QUOTE}\s\\]){{4,{LONGEST_VALUE}}})"
+    rf"|(?P<bare>{_BARE}(?:[=:]{_BARE}){{0,2}}={{0,2}}))"
 )
 _ASSIGNMENT: Final = re.compile(rf"(?P<name>{_KEYWORD}){_BETWEEN}{_VALUE}")
 _OPTION: Final = re.compile(rf"(?P<name>{_KEYWORD})[ \t]{{1,4}}{_VALUE}")
@@ -138,11 +141,17 @@ def _is_secret(strength: _Strength, value: str) -> bool:
     if value.isdigit() or not value.isascii():
         return False
     if strength == "token":
-        if len(value) < SHORTEST_TOKEN or random_length(value) < 10:
-            return False
-        return any(map(str.isdigit, value)) or (value.isalpha() and not _is_camel(value))
+        return _is_token(value)
     mixed = value != value.lower() and value != value.upper() and not value.isalpha()
     return len(value) >= SHORTEST_KEY and mixed and random_length(value) >= SHORTEST_KEY
+
+
+def _is_token(value: str) -> bool:
+    if len(value) < SHORTEST_TOKEN or random_length(value) < 10:
+        return False
+    if any(map(str.isdigit, value)):
+        return True
+    return len(value) >= LONG_TOKEN and value.isalpha() and not _is_camel(value)
 
 
 def _is_password(value: str) -> bool:
@@ -164,13 +173,21 @@ def _is_code(strength: _Strength, value: str, after: str) -> bool:
         return True
     if not _VARIABLE.match(value):
         return False
-    if is_wordy(value.replace("_", "-")):
-        return "." in value or _VARIABLE_WORD.search(value.lower()) is not None
+    if value.isalpha() and len(value) < SHORTEST_TOKEN:
+        return True
+    is_name = value.isalpha() or is_wordy(value.replace("_", "-"))
+    if is_name and ("." in value or _VARIABLE_WORD.search(value.lower())):
+        return True
     return strength != "password" and _is_camel(value)
 
 
 def _is_camel(value: str) -> bool:
     """Tell whether a name is made of capitalised words and abbreviations: Ed25519PrivateKey."""
     words = _CASE_PARTS.findall(value)
-    longest = max(map(len, words))
-    return longest > 4 and len(value) >= 3 * len(words) and value != value.lower()
+    return (
+        value != value.lower()
+        and max(map(len, words)) >= 4
+        and len(value) >= 3 * len(words)
+        and sum(map(str.isdigit, words)) <= 2
+        and not any(len(word) == 1 and word.islower() for word in words)
+    )

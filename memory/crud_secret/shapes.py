@@ -23,9 +23,10 @@ _END: Final = re.compile(r"-----END (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK
 _KEY_LINE: Final = re.compile(r"[A-Za-z0-9+/=]{32,}")
 # A block cut off before its END: key lines with what clients put between them (line numbers,
 # diff and quote marks, escaped line ends), and a last line that may be short.
+_GAP: Final = r"(?:\\+[nrt]|[\s\d|>+\u2192:]){0,64}+"
 _CUT_BODY: Final = re.compile(
-    r"(?:(?:\\+[nrt]|[\s\d|>+\u2192:]){0,64}+[A-Za-z0-9+/=]{32,}+){1,2000}+"
-    r"(?:(?:\\+[nrt]|[\s|>+\u2192:]){1,64}+[A-Za-z0-9+/]{4,}={0,2}(?![\w-]))?"
+    rf"(?:{_GAP}[A-Za-z0-9+/]{{32,}}+){{1,2000}}+"
+    rf"(?:={{1,2}}|(?=[\s\\]){_GAP}[A-Za-z0-9+/]{{4,}}(?:==?|(?=[ \t]*(?:[\r\n\\\"'`]|\Z))))?"
 )
 
 _JWT: Final = re.compile(r"eyJ[\w-]{12,}+(?:\.[\w-]++){2,4}", re.ASCII)
