@@ -1,14 +1,18 @@
 """The invariants of the ledger, one test each, under the name that the design gives them."""
 
 import asyncio
+import json
+import subprocess
+import sys
 import uuid
 from dataclasses import replace
 
 import asyncpg
 import pytest
 from sqlalchemy import func, make_url, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory import crud
+from memory import crud, search
 from memory.crud.append import Appended
 from memory.database import Database
 from memory.drafts import Draft, Kind, SessionDraft
@@ -309,3 +313,32 @@ async def test_limits_are_told(ledger: Database) -> None:
         await append(ledger, fact("v", key="k" * 1025))
     with pytest.raises(NotFound):
         await append(ledger, message(session_id=uuid.uuid4()))
+
+
+async def test_everything_but_entries_projects_sessions_and_checkpoints_can_be_rebuilt(
+    ledger: Database, environment: dict[str, str]
+) -> None:
+    project, _ = await ledger.transact(
+        lambda s: crud.create_project(s, "app", source_client="claude")
+    )
+    await append(ledger, message("the quick fox"), fact("one"), fact("two"))
+    await append(ledger, fact("theirs", project_id=project.id), fact("x", kind=Kind.DECISION))
+    await ledger.transact(search.index)
+    every_head = select(Head.project_id, Head.kind, Head.key, Head.entry_id, Head.version)
+    before = set((await ledger.transact(lambda s: s.execute(every_head))).all())
+
+    async def lose(session: AsyncSession) -> None:
+        for table in ("heads", "search", "search_progress", "vectors"):
+            await session.execute(text(f"DELETE FROM {table}"))
+
+    await ledger.transact(lose)
+    command = [sys.executable, "-m", "memory.cli", "reindex", "--json"]
+    done = await asyncio.to_thread(
+        subprocess.run, command, env=environment, capture_output=True, check=False
+    )
+    assert json.loads(done.stdout) == {"is_error": False, "heads": 3, "indexed": 5}, done.stderr
+    after = set((await ledger.transact(lambda s: s.execute(every_head))).all())
+    assert after == before
+    found = await ledger.transact(lambda s: search.search(s, search.Request(query="fox")))
+    assert [hit.entry.content for hit in found.hits] == ["the quick fox"]
+    assert found.ways["recent"] == 0

@@ -44,6 +44,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "connect": ("memory.cli.connect:connect", "Print the commands that connect the clients."),
     "doctor": ("memory.cli.doctor:doctor", "Check everything, and say what mends what is broken."),
+    "reindex": ("memory.cli.reindex:reindex", "Build the heads and the search index anew."),
     "pg": ("memory.cli.pg:app", "Start, stop and watch the embedded PostgreSQL."),
     "url": ("memory.cli.url:url", "Print the ledger's address, password included."),
 }

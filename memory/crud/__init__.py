@@ -8,6 +8,7 @@ from memory.crud.append import Appended, append
 from memory.crud.checkpoints import get_checkpoints, set_checkpoint
 from memory.crud.context import Context, project_context, project_history
 from memory.crud.entries import Total, find_entry, get_entry, superseded_by, totals
+from memory.crud.heads import rebuild_heads
 from memory.crud.page import MAX_PAGE, Page
 from memory.crud.prepare import MAX_KEY_BYTES, MAX_SOURCE_ID_BYTES
 from memory.crud.projects import (
@@ -53,6 +54,7 @@ __all__ = [
     "project_history",
     "project_of_directory",
     "read_session",
+    "rebuild_heads",
     "record",
     "set_checkpoint",
     "start_session",
