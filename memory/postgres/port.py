@@ -2,22 +2,28 @@
 
 import socket
 from collections.abc import Iterator
+from typing import Final
 
 from memory.postgres.home import Home
 from memory.postgres.server import HOST
 
 __all__ = ["candidates"]
 
+_NEIGHBOURS: Final = 100
+_HIGHEST: Final = 65535
+
 
 def candidates(home: Home, wanted: int) -> Iterator[int]:
     """Yield ports that are free when they are asked for, the best first, without end.
 
     The last one comes first, so that addresses people have written down stay right; but not when
-    another port was wanted then, because the wish has changed since.
+    another port was wanted then, because the wish has changed since. The neighbours of the wanted
+    one come before any other, because the system gives those to passing connections too.
     """
     remembered = home.remembered_ports()
     first = [remembered[0]] if remembered and remembered[1] == wanted else []
-    yield from (port for port in dict.fromkeys((*first, wanted)) if _is_free(port))
+    near = range(wanted, min(wanted + _NEIGHBOURS, _HIGHEST) + 1)
+    yield from (port for port in dict.fromkeys((*first, *near)) if _is_free(port))
     while True:
         yield _free_port()
 
