@@ -1,14 +1,16 @@
-"""Storing one batch: its sessions, entries, edges and checkpoint in one transaction."""
+"""Storing batches: their sessions, entries, edges and checkpoints in one transaction."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from importers.base import Batch, Source, Unreadable
 from importers.redaction import redacted
 from memory import crud
+from memory.crud.checkpoints import set_checkpoints
 from memory.database import Database, translated
 from memory.drafts import Draft, Kind, SessionDraft, content_hash, session_attribute
 from memory.errors import InvalidInput, LedgerError, NotFound
@@ -43,7 +45,8 @@ class Ready:
 class Kept:
     """What became of a batch: an answer per draft, None for one that was refused.
 
-    ``sessions``, ``edges`` and ``notes`` count what was new.
+    ``edges`` and ``notes`` count what was new, as does ``sessions``, which stands at the first of
+    the batches that were stored together.
     """
 
     answers: list[crud.Appended | None] = field(default_factory=list)
@@ -68,28 +71,37 @@ def prepare(source: Source, batch: Batch, *, machine: str) -> Ready:
     )
 
 
-async def keep(database: Database, ready: Ready) -> Kept:
-    """Store a batch and its checkpoint together; a draft that is refused keeps no other back.
+async def keep(database: Database, batches: Sequence[Ready]) -> list[Kept]:
+    """Store batches of one client's sources and their checkpoints in one transaction.
 
-    Raises Unavailable, and whatever else concerns the database as a whole.
+    A draft that is refused keeps no other back. Raises Unavailable, and whatever else concerns
+    the database as a whole.
     """
     try:
-        return await database.transact(partial(_keep, ready, singly=False))
+        return await database.transact(partial(_keep, batches, singly=False))
     except (InvalidInput, NotFound):
-        return await database.transact(partial(_keep, ready, singly=True))
+        return await database.transact(partial(_keep, batches, singly=True))
 
 
-async def _keep(ready: Ready, session: Any, *, singly: bool) -> Kept:
-    kept = Kept(sessions=await crud.start_sessions(session, ready.sessions))
+async def _keep(batches: Sequence[Ready], session: Any, *, singly: bool) -> list[Kept]:
+    kept = [Kept() for _ in batches]
+    sessions = [each for ready in batches for each in ready.sessions]
+    kept[0].sessions = await crud.start_sessions(session, sessions)
     if singly:
-        await _append_singly(session, ready.drafts, kept)
+        for ready, each in zip(batches, kept, strict=True):
+            await _append_singly(session, ready.drafts, each)
     else:
-        kept.answers += await crud.append(session, ready.drafts, imported=True)
-    edges = await crud.append(session, _edges(ready, kept.answers), imported=True)
-    kept.edges = sum(each.is_new for each in edges)
-    kept.notes = len(await crud.append(session, ready.notes, imported=True))
-    provider = ready.source.store.provider
-    await crud.set_checkpoint(session, provider, ready.machine, ready.source.key, ready.state)
+        drafts = [draft for ready in batches for draft in ready.drafts]
+        answers = iter(await crud.append(session, drafts, imported=True))
+        for ready, each in zip(batches, kept, strict=True):
+            each.answers += islice(answers, len(ready.drafts))
+    for ready, each in zip(batches, kept, strict=True):
+        edges = await crud.append(session, _edges(ready, each.answers), imported=True)
+        each.edges = sum(edge.is_new for edge in edges)
+        each.notes = len(await crud.append(session, ready.notes, imported=True))
+    first = batches[0]
+    states = {ready.source.key: ready.state for ready in batches}
+    await set_checkpoints(session, first.source.store.provider, first.machine, states)
     return kept
 
 

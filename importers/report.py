@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from importers.base import Batch, Unreadable
+from memory.errors import LedgerError
 
 __all__ = ["MAX_DETAILS", "ClientReport", "Failed", "Happened", "Report"]
 
@@ -69,6 +70,20 @@ class ClientReport:
         self.unreadable += len(batch.unreadable)
         room = MAX_DETAILS - len(self.unreadable_records)
         self.unreadable_records += batch.unreadable[:room]
+
+    def fail(self, path: str, error: Exception) -> None:
+        """Tell that a source could not be read or stored.
+
+        Of an error that is not known the text is not repeated: it may hold what the source holds.
+        """
+        known = isinstance(error, OSError | LedgerError)
+        reason = f"{type(error).__name__}: {error}" if known else type(error).__name__
+        self.failed.append(Failed(path=path, reason=reason))
+
+    def tell(self, path: str, *events: str) -> None:
+        """Tell what happened to a source itself."""
+        room = MAX_DETAILS - len(self.events)
+        self.events += [Happened(path=path, event=event) for event in events[:room]]
 
     def facts(self) -> dict[str, Any]:
         """Return the report as JSON-safe values."""

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from importers.base import Batch, Importer, Source, Store
+from importers.base import BATCH_BYTES, Batch, Importer, Source, Store
 from importers.keep import Kept, Ready, keep, prepare
-from importers.report import MAX_DETAILS, ClientReport, Failed, Happened, Report
+from importers.report import MAX_DETAILS, ClientReport, Report
 from importers.turns import Turns
 from memory import crud, log
 from memory.database import Database
@@ -18,6 +18,8 @@ from memory.errors import LedgerError, SchemaMismatch, Unavailable
 __all__ = ["GONE", "Progress", "Runner", "without_gone"]
 
 _log = log.get(__name__)
+
+_BYTES_PER_ENTRY: Final = 4096  # of a transaction, beside its text: payload, keys, bookkeeping
 
 GONE: Final = "gone"  # in the state of a source that was not there in the last pass
 
@@ -91,7 +93,7 @@ class Runner:
             try:
                 found = await asyncio.to_thread(_listed, importer, store)
             except OSError as error:
-                _fail(client, str(store.root), error)
+                client.fail(str(store.root), error)
                 continue
             sources += found
             await self._miss(store, {source.key for source in found}, states, client)
@@ -106,70 +108,64 @@ class Runner:
         client: ClientReport,
     ) -> None:
         turns = Turns(sources)
-        while read := await asyncio.to_thread(self._read_next, importer, turns, states, client):
-            client.count_read(read.batch)
-            if await self._keep(read, states, client) and not read.batch.finished:
-                turns.again(read.source)
-            else:
-                turns.done(read.source)
+        while reads := await asyncio.to_thread(self._read_some, importer, turns, states, client):
+            kept = await self._keep_all(reads, states, client)
+            for read in reads:
+                if read.source.key in kept and not read.batch.finished:
+                    turns.again(read.source)
+                else:
+                    turns.done(read.source)
             if self.progress is not None:
-                done, records = len(sources) - turns.left, client.records
                 self.progress(
                     Progress(
                         provider=importer.provider,
-                        files_done=done,
+                        files_done=len(sources) - turns.left,
                         files=len(sources),
-                        records=records,
+                        records=client.records,
                     )
                 )
 
-    def _read_next(
+    def _read_some(
         self,
         importer: Importer,
         turns: Turns,
         states: Mapping[str, Mapping[str, Any]],
         client: ClientReport,
-    ) -> _Read | None:
-        """Read on until a batch holds something to be stored; None when all is read."""
+    ) -> list[_Read]:
+        """Read batches of different sources, as many as one transaction takes; none at the end."""
         machine = self.database.settings.machine
-        while not self.stop.is_set() and (source := turns.next()):
-            stored = states.get(source.key)
-            known = without_gone(stored) if stored else None
-            try:
-                batch = importer.read(source, known)
-                ready = prepare(source, batch, machine=machine)
-            except FileNotFoundError:
-                pass  # it went while this pass was under way; the next one says so
-            except OSError as error:
-                _fail(client, str(source.path), error)
-            except Exception as error:  # noqa: BLE001 - the edge of a source: a fault of one client's module must not stop the others
-                _log.exception("%s could not be read", source.path)
-                _fail(client, str(source.path), error)
-            else:
-                if stored and GONE in stored:
-                    batch.events.insert(0, "returned")
-                if batch.records or batch.drafts or batch.events or batch.state != stored:
-                    return _Read(source=source, batch=batch, ready=ready)
-            turns.done(source)
-        return None
+        reads: list[_Read] = []
+        room = BATCH_BYTES
+        while room > 0 and not self.stop.is_set() and (source := turns.next()):
+            batch = _read(importer, source, states.get(source.key), client)
+            if batch is None:
+                turns.done(source)
+                continue
+            client.count_read(batch)
+            ready = prepare(source, batch, machine=machine)
+            reads.append(_Read(source=source, batch=batch, ready=ready))
+            room -= sum(_BYTES_PER_ENTRY + len(draft.content) for draft in batch.drafts)
+        return reads
 
-    async def _keep(
-        self, read: _Read, states: dict[str, Mapping[str, Any]], client: ClientReport
-    ) -> bool:
-        """Store a batch; return false when the ledger refused it as a whole."""
-        path = str(read.source.path)
+    async def _keep_all(
+        self, reads: Sequence[_Read], states: dict[str, Mapping[str, Any]], client: ClientReport
+    ) -> set[str]:
+        """Store batches together, or one by one when that fails; return the keys of those stored."""
         try:
-            kept = await keep(self.database, read.ready)
+            kept = await keep(self.database, [read.ready for read in reads])
         except (SchemaMismatch, Unavailable):
             raise
         except LedgerError as error:
-            _fail(client, path, error)
-            return False
-        _count_kept(client, read.ready, kept)
-        states[read.source.key] = read.batch.state
-        room = MAX_DETAILS - len(client.events)
-        client.events += [Happened(path=path, event=each) for each in read.batch.events[:room]]
-        return True
+            if len(reads) > 1:
+                stored = [await self._keep_all([read], states, client) for read in reads]
+                return set().union(*stored)
+            client.fail(str(reads[0].source.path), error)
+            return set()
+        for read, each in zip(reads, kept, strict=True):
+            _count_kept(client, read.ready, each)
+            states[read.source.key] = read.batch.state
+            client.tell(str(read.source.path), *read.batch.events)
+        return {read.source.key for read in reads}
 
     async def _states(self, provider: str) -> dict[str, Mapping[str, Any]]:
         if provider not in self._checkpoints:
@@ -203,24 +199,39 @@ class Runner:
                 )
             )
             states[key] = gone
-            if len(client.events) < MAX_DETAILS:
-                client.events.append(Happened(path=key, event="vanished"))
+            client.tell(key, "vanished")
 
 
-def without_gone(state: Mapping[str, Any]) -> dict[str, Any]:
+def without_gone(state: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a checkpoint as the importer left it."""
+    if GONE not in state:
+        return state
     return {name: value for name, value in state.items() if name != GONE}
+
+
+def _read(
+    importer: Importer, source: Source, stored: Mapping[str, Any] | None, client: ClientReport
+) -> Batch | None:
+    """Read a batch; None when it holds nothing that is to be stored, or cannot be read."""
+    try:
+        batch = importer.read(source, without_gone(stored) if stored else None)
+    except FileNotFoundError:
+        return None  # it went while this pass was under way; the next one says so
+    except OSError as error:
+        client.fail(str(source.path), error)
+        return None
+    except Exception as error:  # noqa: BLE001 - the edge of a source: a fault of one client's module must not stop the others
+        _log.exception("%s could not be read", source.path)
+        client.fail(str(source.path), error)
+        return None
+    if stored and GONE in stored:
+        batch.events.insert(0, "returned")
+    is_news = batch.records or batch.drafts or batch.events or batch.state != stored
+    return batch if is_news else None
 
 
 def _listed(importer: Importer, store: Store) -> list[Source]:
     return list(importer.sources(store))
-
-
-def _fail(client: ClientReport, path: str, error: Exception) -> None:
-    """Report a source that could not be read; the text of an unknown error may hold its content."""
-    known = isinstance(error, OSError | LedgerError)
-    reason = f"{type(error).__name__}: {error}" if known else type(error).__name__
-    client.failed.append(Failed(path=path, reason=reason))
 
 
 def _count_kept(client: ClientReport, ready: Ready, kept: Kept) -> None:

@@ -10,12 +10,14 @@ own ids, so that nothing is stored twice, and nothing stored is ever taken away.
 """
 
 import copy
+import errno
 import hashlib
 import json
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -72,16 +74,20 @@ Raises Malformed for a record that is not what the client writes.
 """
 
 
-def present(path: Path) -> Path:
-    """Return this path or its compressed or unpacked twin, whichever exists; the plain one first.
+def present(path: Path) -> tuple[Path, os.stat_result]:
+    """Return this path, or its compressed or unpacked twin, with what the system says of it.
 
-    Raises FileNotFoundError when there is neither.
+    The plain one comes first. Raises FileNotFoundError when there is neither, OSError.
     """
     plain = path.with_name(path.name.removesuffix(PACKED))
     for each in (plain, plain.with_name(plain.name + PACKED)):
-        if each.is_file():
-            return each
-    raise FileNotFoundError(f"{path} is gone")
+        with suppress(FileNotFoundError):
+            status = each.stat()
+            if stat.S_ISREG(status.st_mode):
+                return each, status
+    raise FileNotFoundError(
+        errno.ENOENT, "neither the file nor its compressed twin is there", str(path)
+    )
 
 
 def read(source: Source, state: Mapping[str, Any] | None, normalise: Normalise) -> Batch:
@@ -89,8 +95,8 @@ def read(source: Source, state: Mapping[str, Any] | None, normalise: Normalise) 
 
     Raises OSError when the file as a whole cannot be read.
     """
-    path = present(source.path)
-    if state and _is_unchanged(state, path, path.stat()):
+    path, status = present(source.path)
+    if state and _is_unchanged(state, path, status):
         return Batch(state=dict(state))
     packed = path.name.endswith(PACKED)
     with _opened(path, packed=packed) as (text, status):

@@ -19,6 +19,7 @@ class Turns:
     """The sources of one pass, each given out again and again until it is done.
 
     A source waits for those it names in ``after``, which may hold the originals of its records.
+    Several may be out at once; each is brought back by `again` or `done`.
     """
 
     def __init__(self, sources: Iterable[Source]) -> None:
@@ -27,6 +28,7 @@ class Turns:
         self._active: deque[Source] = deque()
         self._open = {source.key for source in self._waiting}
         self._batches: Counter[str] = Counter()
+        self._out = 0
 
     @property
     def left(self) -> int:
@@ -34,19 +36,27 @@ class Turns:
         return len(self._open)
 
     def next(self) -> Source | None:
-        """Return the source whose turn it is, or None when all are done."""
+        """Return the source whose turn it is.
+
+        None when all are done, or those that are left wait for one that is out.
+        """
         while len(self._active) < ACTIVE and (source := self._startable()):
             self._active.append(source)
-        return self._active.popleft() if self._active else None
+        if not self._active:
+            return None
+        self._out += 1
+        return self._active.popleft()
 
     def again(self, source: Source) -> None:
         """Put a source back that has more to read."""
+        self._out -= 1
         self._batches[source.key] += 1
         has_had_share = self._batches[source.key] % SHARE == 0
         (self._waiting if has_had_share else self._active).append(source)
 
     def done(self, source: Source) -> None:
         """Let those begin that wait for this source."""
+        self._out -= 1
         self._open.discard(source.key)
 
     def _startable(self) -> Source | None:
@@ -54,6 +64,6 @@ class Turns:
             if self._open.isdisjoint(source.after):
                 del self._waiting[place]
                 return source
-        if self._waiting and not self._active:
+        if self._waiting and not self._active and not self._out:
             return self._waiting.popleft()  # they wait for one another: no reason to read none
         return None

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from itertools import count
@@ -553,27 +554,34 @@ def test_order_is_that_of_the_file_not_of_the_clock(tmp_path: Path) -> None:
     assert read(ClaudeImporter(), tmp_path).texts() == ["first", "second"]
 
 
-def test_a_folder_or_file_that_may_not_be_read_keeps_no_other_back(tmp_path: Path) -> None:
+def test_a_folder_that_may_not_be_read_keeps_no_other_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path, user("u", "hello"), name=f"good/{SESSION}.jsonl")
     locked = tmp_path / "projects" / "locked"
     locked.mkdir()
     importer = ClaudeImporter()
-    real = Path.iterdir
+    listing, scanning = Path.iterdir, os.scandir
 
-    def refuse(path: Path) -> Any:
+    def refuse(path: Path) -> None:
         if path == locked:
             raise PermissionError(13, "Permission denied", str(path))
-        return real(path)
 
-    patch = pytest.MonkeyPatch()
-    patch.setattr(Path, "iterdir", refuse)  # root, as whom tests may run, may read everything
-    try:
-        sources = list(importer.sources(Store(provider="claude", root=tmp_path)))
-        assert [each.path.name for each in sources] == [f"{SESSION}.jsonl", "locked"]
-        with pytest.raises(PermissionError):
-            importer.read(sources[1], None)
-    finally:
-        patch.undo()
+    def iterdir(path: Path) -> Any:
+        refuse(path)
+        return listing(path)
+
+    def scandir(path: Path) -> Any:
+        refuse(path)
+        return scanning(path)
+
+    # Permissions would not do: root, as whom tests may run, reads everything.
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    monkeypatch.setattr(os, "scandir", scandir)
+    sources = list(importer.sources(Store(provider="claude", root=tmp_path)))
+    assert [each.path.name for each in sources] == [f"{SESSION}.jsonl", "locked"]
+    with pytest.raises(PermissionError):
+        importer.read(sources[1], None)
 
 
 def test_the_checkpoint_holds_nothing_of_the_text(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 (2.1.2 and later) and ``projects/<p>/agent-*.jsonl`` (2.0.x) are its sub-agents.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Place", "last_uuids", "sub_agents", "transcripts"]
+__all__ = ["SUFFIX", "Place", "last_uuids", "sub_agents", "transcripts"]
+
+SUFFIX: Final = ".jsonl"
 
 _AGENT: Final = "agent-"
 _TAIL_BYTES: Final = 64 * 1024
@@ -37,7 +40,7 @@ class Place:
     def of(cls, path: Path, projects: Path, *, older: Callable[[], list[Path]]) -> "Place":
         """Return the place of a transcript under the folder ``projects``."""
         inner = path.relative_to(projects).parts
-        stem = path.name.removesuffix(".jsonl")
+        stem = path.name.removesuffix(SUFFIX)
         agent = stem.removeprefix(_AGENT) if stem.startswith(_AGENT) else None
         nested = len(inner) > 2
         session = inner[1] if nested else "" if agent else stem
@@ -51,12 +54,17 @@ class Place:
         return self.project / session / "tool-results" if plain else None
 
 
-def transcripts(project: Path) -> list[Path]:
-    """Return the transcripts directly in a project's folder, sub-agents of 2.0.x among them.
+def transcripts(project: Path) -> list[tuple[str, int]]:
+    """Return path and inode of the transcripts directly in a project's folder.
 
-    Raises OSError.
+    Sub-agents of 2.0.x are among them. Raises OSError.
     """
-    return sorted(path for path in project.iterdir() if path.suffix == ".jsonl" and path.is_file())
+    with os.scandir(project) as entries:
+        return sorted(
+            (entry.path, entry.inode())
+            for entry in entries
+            if entry.name.endswith(SUFFIX) and entry.is_file()
+        )
 
 
 def sub_agents(project: Path) -> Iterator[Path]:
@@ -64,9 +72,12 @@ def sub_agents(project: Path) -> Iterator[Path]:
 
     Raises OSError.
     """
-    for folder in sorted(project.iterdir()):
-        if (folder / "subagents").is_dir():
-            yield from sorted((folder / "subagents").rglob(f"{_AGENT}*.jsonl"))
+    with os.scandir(project) as entries:
+        folders = sorted(entry.path for entry in entries if entry.is_dir())
+    for folder in folders:
+        inner = Path(folder, "subagents")
+        if inner.is_dir():
+            yield from sorted(inner.rglob(f"{_AGENT}*{SUFFIX}"))
 
 
 def last_uuids(path: Path) -> frozenset[str]:

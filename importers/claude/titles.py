@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from importers.claude.head import peek
@@ -80,10 +81,10 @@ def attribute(session: str, name: str, value: str, *, nth: int, row: Mapping[str
 
 def _summary(leaf: str, title: str, context: dict[str, Any], place: Place) -> Normalised:
     """Give a summary to the session whose last row it names, which is often another one's."""
-    for path in transcripts(place.project):
-        if leaf not in last_uuids(path):
+    for path, _ in transcripts(place.project):
+        if leaf not in last_uuids(Path(path)):
             continue
-        head = peek(path)
+        head = peek(Path(path))
         if head is None:
             break
         owner = Owner(source_session_id=head.session, session=head.session)

@@ -1,15 +1,17 @@
 """Checkpoints: how far an importer has read each source; they commit together with the entries."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final, cast
 
-from sqlalchemy import func, select
+from sqlalchemy import Table, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.models import Checkpoint
 
-__all__ = ["get_checkpoints", "set_checkpoint"]
+__all__ = ["get_checkpoints", "set_checkpoint", "set_checkpoints"]
+
+_CHECKPOINTS: Final = cast("Table", Checkpoint.__table__)
 
 
 async def get_checkpoints(
@@ -28,12 +30,24 @@ async def set_checkpoint(
     session: AsyncSession, provider: str, machine: str, path: str, state: Mapping[str, Any]
 ) -> None:
     """Remember how far a source was read."""
-    statement = insert(Checkpoint).values(
-        provider=provider, machine=machine, path=path, state=dict(state)
+    await set_checkpoints(session, provider, machine, {path: state})
+
+
+async def set_checkpoints(
+    session: AsyncSession, provider: str, machine: str, states: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Remember how far each of a client's sources was read, by path."""
+    if not states:
+        return
+    statement = insert(_CHECKPOINTS)
+    statement = statement.on_conflict_do_update(
+        index_elements=[_CHECKPOINTS.c.provider, _CHECKPOINTS.c.machine, _CHECKPOINTS.c.path],
+        set_={"state": statement.excluded.state, "recorded_at": func.clock_timestamp()},
     )
     await session.execute(
-        statement.on_conflict_do_update(
-            index_elements=[Checkpoint.provider, Checkpoint.machine, Checkpoint.path],
-            set_={"state": statement.excluded.state, "recorded_at": func.clock_timestamp()},
-        )
+        statement,
+        [
+            {"provider": provider, "machine": machine, "path": path, "state": dict(state)}
+            for path, state in sorted(states.items())  # in one order, or two writers deadlock
+        ],
     )
