@@ -24,10 +24,27 @@ from memory.settings import Settings
 
 BATCH = 500
 SESSION = SessionDraft(provider="claude", source_session_id="bench", source_client="claude")
-COLUMNS = (
-    "id kind project_id session_id source_client provider machine source_id version role position"
-    " key content payload origin content_hash occurred_at supersedes seq"
-).split()
+COLUMNS = [
+    "id",
+    "kind",
+    "project_id",
+    "session_id",
+    "source_client",
+    "provider",
+    "machine",
+    "source_id",
+    "version",
+    "role",
+    "position",
+    "key",
+    "content",
+    "payload",
+    "origin",
+    "content_hash",
+    "occurred_at",
+    "supersedes",
+    "seq",
+]
 
 
 def texts(rows: int) -> list[str]:
