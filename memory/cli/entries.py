@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from memory.cli.output import iso, moment, one_line
-from memory.drafts import STATE_KEY
+from memory.drafts import STATE_KEY, Kind
 from memory.models import Entry
 from memory.text import displayable
 
@@ -60,7 +60,9 @@ def headline(entry: Entry) -> Text:
 
 def summary(entry: Entry) -> str:
     """Return an entry in one short line, its key before what it says."""
-    key = f"{entry.key}: " if entry.key and entry.key != STATE_KEY else ""
+    # The key of a session's attribute begins with the session's id, which says nothing here.
+    name = (entry.key or "").rpartition("/")[2] if entry.kind == Kind.SESSION else entry.key
+    key = f"{name}: " if name and name != STATE_KEY else ""
     line = one_line(key + entry.content[: 4 * _LONGEST_LINE])
     return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
 
