@@ -82,6 +82,6 @@ def _is_searchable(text: str) -> bool:
 
 def _ids(text: str) -> tuple[str, ...]:
     found = [(at.start(), at[0].lower()) for at in _UUID.finditer(text)]
-    found += [(at.start(), at[0]) for at in _HASH.finditer(_UUID.sub(" ", text))]
+    found += [(at.start(), at[0]) for at in _HASH.finditer(_UUID.sub(" " * 36, text))]
     found += [(at.start(), at[0]) for at in _PREFIXED.finditer(text)]
     return tuple(dict.fromkeys(written for _, written in sorted(found)))

@@ -6,29 +6,20 @@ position of its first part.
 """
 
 import re
-import unicodedata
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
-import Stemmer
-
+from memory.text.folding import MAX_TOKEN_CHARS, cut, fold, stem, word_forms
 from memory.text.stopwords import STOP_WORDS
 
 __all__ = [
     "LONGEST_CHUNK",
-    "MAX_TOKEN_BYTES",
-    "MAX_TOKEN_CHARS",
     "Analysis",
     "Kind",
     "analyse",
     "chunk_pattern",
     "runs",
 ]
-
-MAX_TOKEN_CHARS: Final = 64
-MAX_TOKEN_BYTES: Final = 200
-"""A longer token is cut and ends in "…", which no token holds otherwise."""
-CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
 
 LONGEST_CHUNK: Final = 256
 """A longer chunk is data rather than a name: only its first pieces are indexed."""
@@ -92,13 +83,6 @@ _CASE_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[A-Z]")
 _SCRIPT_PARTS: Final = re.compile(rf"(?P<unspaced>[{_UNSPACED}]+)|[0-9]+|[^0-9{_UNSPACED}]+")
 _HAN_CHAR: Final = re.compile(rf"[{_HAN}]")
 _PIECE: Final = re.compile(r"\w+")
-_CYRILLIC: Final = re.compile("[\u0400-\u04ff]+")
-_ACCENT: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]+")
-# Letters that no decomposition takes apart.
-_STROKES: Final = str.maketrans({"\u00f8": "o", "\u0142": "l", "\u0111": "d", "\u0131": "i"})
-
-_english: Final = Stemmer.Stemmer("english")
-_russian: Final = Stemmer.Stemmer("russian")
 
 
 def chunk_pattern(text: str) -> re.Pattern[str]:
@@ -125,7 +109,7 @@ def _analyse(run: str) -> Analysis:
         if lowered in STOP_WORDS:
             return (), 1
         if len(core) == 1 or core[1:].islower():
-            return ((_english.stemWord(lowered), 0, "word"),), 1
+            return ((stem(lowered), 0, "word"),), 1
     parts = _Parts()
     for chunk in chunk_pattern(run).findall(run):
         parts.take(chunk)
@@ -166,7 +150,7 @@ class _Parts:
         """Take what has a form of its own and no meaningful parts."""
         if not _DIGIT.search(chunk):
             return False
-        folded = _fold(chunk)
+        folded = fold(chunk)
         rest = ""
         if _UUID.fullmatch(folded):
             self.exact(folded)
@@ -210,7 +194,9 @@ class _Parts:
         pieces = [piece for piece in chunk.split(separator) if piece]
         if pieces:
             self.exact(chunk)
-        if separator in "/." and (shorter := _EXTENSION.fullmatch(chunk)):
+        shorter = _EXTENSION.fullmatch(chunk) if separator in "/." else None
+        # A plain word comes by itself, as its stem.
+        if shorter and not shorter[1].isalpha():
             self.exact(shorter[1])
         if separator in "/." and len(pieces) > 2:
             for piece in pieces[:-2]:
@@ -236,7 +222,7 @@ class _Parts:
             self.exact(name)
         if len(pieces) > 1 and name.isalpha():
             # Who asks for "getusers" in lower case asks for what looks like a plain word.
-            self.found.append((_english.stemWord(name.lower()), self.offset, "word"))
+            self.found.append((stem(name.lower()), self.offset, "word"))
         for piece in pieces:
             self.word(piece)
             self.offset += 1
@@ -252,22 +238,16 @@ class _Parts:
 
     def word(self, word: str) -> None:
         """Add a word's stem, and a form without accents if it has any."""
-        folded = _fold(word)
-        if folded.isascii():
-            # A letter beside other parts says nothing; alone it may be a name.
-            if folded not in STOP_WORDS and not (len(folded) == 1 and self.found):
-                self.found.append((_cut(_stem(folded)), self.offset, "word"))
-        elif _CYRILLIC.fullmatch(folded):
-            self.found.append((_cut(_russian.stemWord(folded)), self.offset, "word"))
-        else:
-            self.found.append((_cut(folded), self.offset, "word"))
-            plain = _ACCENT.sub("", unicodedata.normalize("NFD", folded)).translate(_STROKES)
-            plain = unicodedata.normalize("NFC", plain)
-            self.found.append((_cut(_stem(plain)), self.offset, "word"))
+        folded = fold(word)
+        # A letter beside other parts says nothing; alone it may be a name.
+        if folded in STOP_WORDS or (len(folded) == 1 and folded.isalpha() and self.found):
+            return
+        for form in word_forms(folded):
+            self.found.append((form, self.offset, "word"))
 
     def grams(self, run: str) -> None:
         """Add each two neighbours, and each Han character, which may be a word by itself."""
-        run = _fold(run)
+        run = fold(run)
         for index, char in enumerate(run):
             if index + 1 < len(run):
                 self.found.append((run[index : index + 2], self.offset, "gram"))
@@ -276,19 +256,4 @@ class _Parts:
             self.offset += 1
 
     def exact(self, whole: str) -> None:
-        self.found.append((_cut(_fold(whole)), self.offset, "exact"))
-
-
-def _stem(word: str) -> str:
-    return _english.stemWord(word) if word.isascii() and word.isalpha() else word
-
-
-def _fold(text: str) -> str:
-    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text.casefold())
-
-
-def _cut(token: str) -> str:
-    if len(token) <= MAX_TOKEN_CHARS and len(token.encode()) <= MAX_TOKEN_BYTES:
-        return token
-    kept = token[: MAX_TOKEN_CHARS - 1].encode()[: MAX_TOKEN_BYTES - len(CUT.encode())]
-    return kept.decode(errors="ignore") + CUT
+        self.found.append((cut(fold(whole)), self.offset, "exact"))

@@ -1,0 +1,51 @@
+"""One word in the forms under which it is found: case, width, accents and endings folded."""
+
+import re
+import unicodedata
+from typing import Final
+
+import Stemmer
+
+__all__ = ["MAX_TOKEN_BYTES", "MAX_TOKEN_CHARS", "cut", "fold", "stem", "word_forms"]
+
+MAX_TOKEN_CHARS: Final = 64
+MAX_TOKEN_BYTES: Final = 200
+"""A longer token is cut and ends in "…", which no token holds otherwise."""
+CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
+
+_CYRILLIC: Final = re.compile("[\u0400-\u04ff]+")
+_ACCENT: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]+")
+# Letters that no decomposition takes apart.
+_STROKES: Final = str.maketrans({"\u00f8": "o", "\u0142": "l", "\u0111": "d", "\u0131": "i"})
+
+_english: Final = Stemmer.Stemmer("english")
+_russian: Final = Stemmer.Stemmer("russian")
+
+
+def fold(text: str) -> str:
+    """Fold case and width (NFKC and case folding)."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text.casefold())
+
+
+def stem(word: str) -> str:
+    """Return the English stem of a folded word; what is not plain ASCII letters stays."""
+    return _english.stemWord(word) if word.isascii() and word.isalpha() else word
+
+
+def word_forms(folded: str) -> list[str]:
+    """Return a folded word's lexemes: its stem, or with and without accents; none for accents."""
+    if folded.isascii():
+        return [cut(stem(folded))]
+    if _CYRILLIC.fullmatch(folded):
+        return [cut(_russian.stemWord(folded))]
+    plain = _ACCENT.sub("", unicodedata.normalize("NFD", folded)).translate(_STROKES)
+    plain = unicodedata.normalize("NFC", plain)
+    return [cut(folded), cut(stem(plain))] if plain else []
+
+
+def cut(token: str) -> str:
+    """Cut a token that is too long, and mark it."""
+    if len(token) <= MAX_TOKEN_CHARS and len(token.encode()) <= MAX_TOKEN_BYTES:
+        return token
+    kept = token[: MAX_TOKEN_CHARS - 1].encode()[: MAX_TOKEN_BYTES - len(CUT.encode())]
+    return kept.decode(errors="ignore") + CUT
