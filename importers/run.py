@@ -13,7 +13,7 @@ from importers.report import MAX_DETAILS, ClientReport, Report
 from importers.turns import Turns
 from memory import crud, log
 from memory.database import Database
-from memory.errors import LedgerError, SchemaMismatch, Unavailable
+from memory.errors import Conflict, Credential, InvalidInput, LedgerError, NotFound
 
 __all__ = ["GONE", "Progress", "Runner", "without_gone"]
 
@@ -63,8 +63,8 @@ class Runner:
     async def run(self) -> Report:
         """Read everything that is new, and say what was done.
 
-        A source that cannot be read is reported and holds up no other. Raises Unavailable when
-        the database is away; then nothing is lost, and the next pass goes on.
+        A source that cannot be read is reported and holds up no other. Raises LedgerError when
+        the database is away or unfit; then nothing is lost, and the next pass goes on.
         """
         report = Report()
         try:
@@ -153,9 +153,7 @@ class Runner:
         """Store batches together, or one by one when that fails; return the keys of those stored."""
         try:
             kept = await keep(self.database, [read.ready for read in reads])
-        except (SchemaMismatch, Unavailable):
-            raise
-        except LedgerError as error:
+        except (Conflict, Credential, InvalidInput, NotFound) as error:
             if len(reads) > 1:
                 stored = [await self._keep_all([read], states, client) for read in reads]
                 return set().union(*stored)

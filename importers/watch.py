@@ -12,7 +12,7 @@ import watchfiles
 from importers.base import Importer
 from importers.report import Report
 from importers.run import Runner
-from importers.standby import Standby, wait
+from importers.standby import RETRY_SECONDS, Standby, wait
 from memory import log, search
 from memory.database import Database
 from memory.errors import LedgerError
@@ -41,12 +41,15 @@ _STEP_MS: Final = 50
 
 
 async def index_all(database: Database, *, stop: asyncio.Event) -> int:
-    """Index for search what is not indexed yet, in bounded steps; return how many entries."""
+    """Index for search what is not indexed yet, in bounded steps; return how many entries.
+
+    Leaves off when another process indexes, or what remains is not yet settled in the feed.
+    """
     count = 0
     while not stop.is_set():
         step = await database.transact(partial(search.index, limit=_INDEX_BATCH))
         count += step.count
-        if not step.remaining:
+        if not step.remaining or not step.count:
             break
     return count
 
@@ -62,6 +65,7 @@ class Watch:
     say: Callable[[str], None]
     told: Callable[[Report], None]
     poll_seconds: float = POLL_SECONDS
+    retry_seconds: float = RETRY_SECONDS
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _taken: set[str] = field(default_factory=set)
 
@@ -74,6 +78,7 @@ class Watch:
             providers=tuple(each.provider for each in everyone),
             stop=stop,
             news=self._wake,
+            retry_seconds=self.retry_seconds,
         )
         holding = asyncio.create_task(standby.run())
         events = asyncio.create_task(self._watch_files(everyone))

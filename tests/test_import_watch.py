@@ -1,0 +1,251 @@
+"""Watching: what clients write arrives by itself, whatever becomes of the database."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from conftest import Cluster
+from imports import line, runner
+from sqlalchemy import make_url
+
+from importers.claude import ClaudeImporter
+from importers.report import Report
+from importers.standby import Standby, lock_name
+from importers.watch import Watch, index_all
+from memory import crud, search
+from memory.crud.lock import try_lock
+from memory.database import Database
+from memory.drafts import session_id_of
+
+SESSION = "00000000-0000-4000-8000-000000000001"
+SECONDS = 30  # until a test gives up; nothing waits so long
+
+
+def say_in_transcript(root: Path, *texts: str) -> Path:
+    path = root / "projects" / "proj" / f"{SESSION}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        for text in texts:
+            file.write(
+                line(
+                    type="user",
+                    uuid=text,
+                    sessionId=SESSION,
+                    cwd="/home/dev/proj",
+                    version="2.1.197",
+                    timestamp="2026-11-29T10:00:00Z",
+                    message={"role": "user", "content": text},
+                )
+            )
+    return path
+
+
+@dataclass
+class Seen:
+    """A watch in the background, and what it said."""
+
+    watch: Watch
+    said: list[str] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
+
+    @property
+    def stop(self) -> asyncio.Event:
+        return self.watch.runner.stop
+
+
+@asynccontextmanager
+async def watching(
+    database: Database, root: Path, *, poll: float = 0.05, retry: float = 0.05
+) -> AsyncIterator[Seen]:
+    """Watch a store until the block ends."""
+    own = Database(database.settings)
+    made = runner(own, root, ClaudeImporter())
+    said: list[str] = []
+    reports: list[Report] = []
+    watch = Watch(
+        runner=made, say=said.append, told=reports.append, poll_seconds=poll, retry_seconds=retry
+    )
+    seen = Seen(watch, said, reports)
+    task = asyncio.create_task(watch.run())
+    try:
+        yield seen
+    finally:
+        made.stop.set()
+        async with asyncio.timeout(SECONDS):
+            await task
+        await own.close()
+
+
+async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
+    """Ask again and again until it is so."""
+    async with asyncio.timeout(SECONDS):
+        while not await is_so():  # noqa: ASYNC110 - what is waited for is outside of this process
+            await asyncio.sleep(0.02)
+
+
+async def texts(database: Database) -> list[str]:
+    session_id = session_id_of("claude", SESSION)
+    if not await database.transact(crud.list_sessions):
+        return []
+    page = await database.transact(lambda s: crud.read_session(s, session_id))
+    return [entry.content for entry in page.entries]
+
+
+def have(database: Database, *wanted: str) -> Callable[[], Awaitable[bool]]:
+    async def check() -> bool:
+        return await texts(database) == list(wanted)
+
+    return check
+
+
+async def test_what_is_appended_arrives_and_can_be_found(
+    database: Database, tmp_path: Path
+) -> None:
+    say_in_transcript(tmp_path, "first")
+    async with watching(database, tmp_path) as seen:
+        await until(have(database, "first"))
+        say_in_transcript(tmp_path, "porcupine")
+        await until(have(database, "first", "porcupine"))
+
+        async def is_indexed() -> bool:
+            answer = await database.transact(
+                lambda s: search.search(s, search.Request(query="porcupine"))
+            )
+            return bool(answer.hits) and not answer.unindexed
+
+        await until(is_indexed)
+    assert sum(report.clients[0].appended for report in seen.reports) == 2
+    assert seen.said == []
+
+
+async def test_a_file_event_wakes_a_watch_that_polls_rarely(
+    database: Database, tmp_path: Path
+) -> None:
+    say_in_transcript(tmp_path, "first")
+    async with watching(database, tmp_path, poll=3600):
+        await until(have(database, "first"))
+        said = ["first"]
+
+        async def has_arrived() -> bool:
+            if len(said) < 200:  # events begin a moment after the watch; polling would not come
+                said.append(f"more {len(said)}")
+                say_in_transcript(tmp_path, said[-1])
+            return len(await texts(database)) > 1
+
+        await until(has_arrived)
+
+
+async def test_a_second_watch_stands_by_and_takes_over(database: Database, tmp_path: Path) -> None:
+    say_in_transcript(tmp_path, "first")
+    async with watching(database, tmp_path) as one:
+        await until(have(database, "first"))
+        async with watching(database, tmp_path) as two:
+
+            async def is_told() -> bool:
+                return bool(two.said)
+
+            await until(is_told)
+            assert two.said == [
+                "claude: another importer watches this on this machine; standing by."
+            ]
+            say_in_transcript(tmp_path, "second")
+            await until(have(database, "first", "second"))
+            assert two.reports == []
+            one.stop.set()
+
+            async def has_taken_over() -> bool:
+                return len(two.said) > 1
+
+            await until(has_taken_over)
+            assert two.said[1] == "claude: the other importer is gone; taking over."
+            say_in_transcript(tmp_path, "third")
+            await until(have(database, "first", "second", "third"))
+
+
+async def test_watches_of_other_machines_and_clients_do_not_stand_by(
+    database: Database,
+) -> None:
+    names = {
+        lock_name(replace(database.settings, machine=machine, ledger=ledger), provider)
+        for machine in ("a", "b")
+        for ledger in ("public", "team")
+        for provider in ("claude", "codex")
+    }
+    assert len(names) == 8
+
+
+async def test_the_lock_goes_with_its_connection(database: Database) -> None:
+    stop, news = asyncio.Event(), asyncio.Event()
+    standby = Standby(
+        settings=database.settings,
+        providers=("claude",),
+        stop=stop,
+        news=news,
+        retry_seconds=0.05,
+    )
+    task = asyncio.create_task(standby.run())
+    try:
+        async with asyncio.timeout(SECONDS):
+            await news.wait()
+        name = lock_name(database.settings, "claude")
+        assert not await database.transact(lambda s: try_lock(s, name))
+        assert standby.held == {"claude"}
+    finally:
+        stop.set()
+        await task
+    assert await database.transact(lambda s: try_lock(s, name))
+    assert standby.held == set()
+
+
+async def test_the_databases_absence_is_told_and_outlived(
+    database: Database, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importers.watch.FIRST_BACKOFF", 0.05)
+    name = make_url(database.settings.database_url).database
+    say_in_transcript(tmp_path, "first")
+    async with watching(database, tmp_path) as seen:
+        await until(have(database, "first"))
+        await cluster.sql(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false")
+        await cluster.sql(
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+        )
+        say_in_transcript(tmp_path, "second")
+
+        async def has_said(count: int) -> bool:
+            return len(seen.said) >= count
+
+        await until(lambda: has_said(1))
+        assert "cannot be reached" in seen.said[0]
+        await cluster.sql(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true")
+        await until(have(database, "first", "second"))
+        await until(lambda: has_said(2))
+    assert seen.said[1] == "The ledger is back; nothing was lost."
+    assert len(seen.said) == 2, "told once, however long it took"
+
+
+async def test_a_store_that_comes_later_is_watched_as_well(
+    database: Database, tmp_path: Path
+) -> None:
+    root = tmp_path / "home" / ".claude"
+    async with watching(database, tmp_path) as seen:
+        seen.watch.runner.root = None
+        seen.watch.runner.home = tmp_path / "home"
+        say_in_transcript(root, "first")
+        await until(have(database, "first"))
+
+
+async def test_a_watch_that_is_stopped_ends_cleanly(database: Database, tmp_path: Path) -> None:
+    say_in_transcript(tmp_path, "first")
+    async with watching(database, tmp_path, poll=3600) as seen:
+        await until(have(database, "first"))
+        seen.stop.set()
+
+
+async def test_indexing_leaves_off_when_another_process_does_it(database: Database) -> None:
+    stop = asyncio.Event()
+    assert await index_all(database, stop=stop) == 0
+    stop.set()
+    assert await index_all(database, stop=stop) == 0
