@@ -80,7 +80,10 @@ def free_port() -> int:
 def remove(settings: Settings) -> None:
     """Stop what runs in a home, however it is, and remove it with its folder in /tmp."""
     with contextlib.suppress(ServerFailure):
+        server = postgres.state(settings)
         postgres.stop(settings, timeout=10)
+        if server and server.socket_dir and settings.home not in server.socket_dir.parents:
+            shutil.rmtree(server.socket_dir)  # the short one, for a path that is too long
     for process in processes(settings):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
