@@ -13,6 +13,8 @@ from memory.database import Database
 from memory.drafts import SessionDraft, session_id_of
 from memory.tools import Caller
 
+pytestmark = pytest.mark.timeout(300)
+
 CLAUDE_SESSION = "0b9d0e4c-1111-4222-8333-444455556666"
 CODEX_THREAD = "019c0000-aaaa-7bbb-8ccc-ddddeeeeffff"
 
@@ -27,7 +29,6 @@ async def stored(server: Server, answer: Json) -> Json:
     ("name", "era", "written"),
     [
         ("claude-code", MODERN, "claude"),
-        ("claude-code", "2025-11-25", "claude"),
         ("codex-mcp-client", "2025-06-18", "codex"),
         ("opencode", "2025-11-25", "opencode"),
         ("Some Editor", MODERN, "some editor"),

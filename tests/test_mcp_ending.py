@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from mcp_process import SECONDS, Json, Server, eventually, is_alive
 
+pytestmark = pytest.mark.timeout(300)
+
 
 async def loaded(server: Server) -> None:
     await server.open()

@@ -14,6 +14,8 @@ from memory.mcp_server.identity import INSTRUCTIONS, VERSION
 from memory.mcp_server.recording import record
 from memory.tools import TOOLS
 
+pytestmark = pytest.mark.timeout(300)
+
 ROOT = Path(__file__).resolve().parent.parent
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 

@@ -14,6 +14,9 @@ from memory.mcp_server import wire
 from memory.mcp_server.messages import Malformed, failure, parse, request_id
 from memory.mcp_server.wire import Wire, encode
 
+pytest_plugins = ["mcp_fixtures"]
+pytestmark = pytest.mark.timeout(300)
+
 DEEP = (
     b'{"jsonrpc":"2.0","id":"deep","method":"x","params":{"a":' + b"[" * 5000 + b"]" * 5000 + b"}}"
 )
@@ -81,30 +84,26 @@ async def test_blank_lines_and_foreign_answers_are_passed_over(
         assert not (await server.call("status"))["is_error"]
 
 
-async def test_bytes_that_are_no_utf_8_are_replaced(environment: dict[str, str]) -> None:
-    async with Server(environment) as server:
-        await server.open()
-        call = {"name": "create_project", "arguments": {"name": "a?b"}}
-        message = {"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": call}
-        await server.send_line(json.dumps(message).encode().replace(b"a?b", b"a\xffb"))
-        answer = await server.answer_to("x")
-        assert json.loads(answer["result"]["content"][0]["text"])["name"] == "a\ufffdb"
+async def test_bytes_that_are_no_utf_8_are_replaced(server: Server) -> None:
+    call = {"name": "create_project", "arguments": {"name": "a?b"}}
+    message = {"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": call}
+    await server.send_line(json.dumps(message).encode().replace(b"a?b", b"a\xffb"))
+    answer = await server.answer_to("x")
+    assert json.loads(answer["result"]["content"][0]["text"])["name"] == "a\ufffdb"
 
 
-async def test_a_line_of_ten_megabytes_works(environment: dict[str, str]) -> None:
-    async with Server(environment) as server:
-        await server.open()
-        session = await server.call("start_session", provider="p", source_session_id="s")
-        text = "0123456789 " * 1_000_000
-        answer = await server.call(
-            "append_message",
-            session_id=session["session_id"],
-            source_message_id="long",
-            content=text,
-            original_timestamp="2026-01-01T00:00:00Z",
-        )
-        stored = await server.call("get_message", message_id=answer["message_id"])
-        assert stored["message"]["content_length"] == len(text)
+async def test_a_line_of_ten_megabytes_works(server: Server) -> None:
+    session = await server.call("start_session", provider="p", source_session_id="s")
+    text = "0123456789 " * 1_000_000
+    answer = await server.call(
+        "append_message",
+        session_id=session["session_id"],
+        source_message_id="long",
+        content=text,
+        original_timestamp="2026-01-01T00:00:00Z",
+    )
+    stored = await server.call("get_message", message_id=answer["message_id"])
+    assert stored["message"]["content_length"] == len(text)
 
 
 async def test_a_hundred_calls_at_once_are_each_answered_once(environment: dict[str, str]) -> None:
@@ -127,34 +126,30 @@ async def test_a_hundred_calls_at_once_are_each_answered_once(environment: dict[
     assert sorted(message["id"] for message in sent) == list(range(1, 102))
 
 
-async def test_ids_that_look_alike_are_two_requests(environment: dict[str, str]) -> None:
-    async with Server(environment) as server:
-        await server.open()
-        for found in (7, "7", -3, 0, "", 2**60):
-            await server.send({"jsonrpc": "2.0", "id": found, "method": "ping"})
-            answer = await server.read()
-            assert (answer["id"], type(answer["id"])) == (found, type(found))
+async def test_ids_that_look_alike_are_two_requests(server: Server) -> None:
+    for found in (7, "7", -3, 0, "", 2**60):
+        await server.send({"jsonrpc": "2.0", "id": found, "method": "ping"})
+        answer = await server.read()
+        assert (answer["id"], type(answer["id"])) == (found, type(found))
 
 
-async def test_a_cancelled_call_leaves_the_next_one_working(environment: dict[str, str]) -> None:
-    async with Server(environment) as server:
-        await server.open()
-        await server.call("status")
-        for number in range(20):
-            call = {"name": "record_event", "arguments": {"type": f"cancelled {number}"}}
-            found = await server.request("tools/call", call)
-            await server.send(
-                {
-                    "jsonrpc": "2.0",
-                    "method": "notifications/cancelled",
-                    "params": {"requestId": found, "reason": "changed my mind"},
-                }
-            )
-        late = {"requestId": 1, "reason": "AbortError"}  # as OpenCode sends at its end
-        await server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": late})
-        for _ in range(5):
-            assert not (await server.call("record_event", type="kept"))["is_error"]
-        assert not (await server.call("list_projects"))["is_error"]
+async def test_a_cancelled_call_leaves_the_next_one_working(server: Server) -> None:
+    await server.call("status")
+    for number in range(20):
+        call = {"name": "record_event", "arguments": {"type": f"cancelled {number}"}}
+        found = await server.request("tools/call", call)
+        await server.send(
+            {
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": {"requestId": found, "reason": "changed my mind"},
+            }
+        )
+    late = {"requestId": 1, "reason": "AbortError"}  # as OpenCode sends at its end
+    await server.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": late})
+    for _ in range(5):
+        assert not (await server.call("record_event", type="kept"))["is_error"]
+    assert not (await server.call("list_projects"))["is_error"]
 
 
 async def test_whatever_prints_stdout_carries_json_rpc_alone(
@@ -187,15 +182,11 @@ async def test_whatever_prints_stdout_carries_json_rpc_alone(
     assert b"said by a child" in server.errors
 
 
-async def test_a_client_that_does_not_read_does_not_stop_the_others_calls(
-    environment: dict[str, str],
-) -> None:
-    async with Server(environment) as server:
-        await server.open()
-        numbers = [await server.request("tools/list") for _ in range(60)]  # 800 kB of answers
-        await asyncio.wait_for(server.process.stdin.drain(), 30)
-        for number in numbers:
-            assert len((await server.answer_to(number))["result"]["tools"]) > 10
+async def test_a_client_that_does_not_read_does_not_stop_the_others_calls(server: Server) -> None:
+    numbers = [await server.request("tools/list") for _ in range(60)]  # 800 kB of answers
+    await asyncio.wait_for(server.process.stdin.drain(), 30)
+    for number in numbers:
+        assert len((await server.answer_to(number))["result"]["tools"]) > 10
 
 
 def test_a_line_that_is_too_long_is_answered_with_its_id(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,8 @@ from mcp.client.stdio import stdio_client
 from memory.mcp_server.identity import INSTRUCTIONS
 from memory.tools import TOOLS
 
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_the_sdk_s_client_works_in_either_era(mode: str, environment: dict[str, str]) -> None:

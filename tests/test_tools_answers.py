@@ -22,6 +22,7 @@ from memory.tools.answers import (
 )
 
 pytest_plugins = ["mcp_fixtures"]
+pytestmark = pytest.mark.timeout(300)
 
 _numbers = itertools.count(1)
 

@@ -8,6 +8,7 @@ import pytest
 from mcp_process import Server
 
 pytest_plugins = ["mcp_fixtures"]
+pytestmark = pytest.mark.timeout(300)
 
 Rows = Callable[[], Awaitable[int]]
 

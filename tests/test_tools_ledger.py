@@ -15,6 +15,7 @@ from memory.drafts import session_id_of
 from memory.settings import Settings
 
 pytest_plugins = ["mcp_fixtures"]
+pytestmark = pytest.mark.timeout(300)
 
 Rows = Callable[[], Awaitable[int]]
 

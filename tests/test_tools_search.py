@@ -7,6 +7,7 @@ import pytest
 from mcp_process import Json, Server
 
 pytest_plugins = ["mcp_fixtures"]
+pytestmark = pytest.mark.timeout(300)
 
 _numbers = itertools.count(1)
 
