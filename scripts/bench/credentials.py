@@ -1,4 +1,4 @@
-"""Measure the scan for credentials: ``python scripts/bench/secrets.py [FILE …]``.
+"""Measure the scan for credentials: ``python scripts/bench/credentials.py [FILE …]``.
 
 Prints MB/s of CPU time, and how many times longer it takes than counting a word that is not there.
 Without files it reads the standard library's sources.
