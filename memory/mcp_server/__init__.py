@@ -25,7 +25,7 @@ def main() -> int:
     """Serve one client until it closes the pipe, a signal comes, or the parent process dies."""
     if len(sys.argv) > 1:
         return _command(sys.argv[1:])
-    if sys.stdin.isatty():
+    if os.isatty(0):
         hint = "This is an MCP server: a client starts it and speaks JSON-RPC to it, a line each."
         print(hint, file=sys.stderr)  # noqa: T201 - a person started this by hand
     return _serve()

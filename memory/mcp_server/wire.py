@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final, Self
 
 __all__ = ["MAX_LINE_BYTES", "Wire", "encode"]
 
-MAX_LINE_BYTES: Final = 64 * 1024 * 1024  # content of 16 MiB, with every fourth byte escaped
+MAX_LINE_BYTES: Final = 64 * 1024 * 1024  # content of 16 MiB, escaped to four times its size
 EDGE_BYTES: Final = 4096  # what is kept of each end of a line that is too long
 
 

@@ -23,6 +23,7 @@ __all__ = ["Toolbox"]
 POOL_SIZE: Final = 2
 IDLE_SECONDS: Final = 60.0  # after which no connection is kept
 HOUSE_SECONDS: Final = 10.0  # between two looks at that
+INDEX_BATCH: Final = 100  # cutting words holds up the calls meanwhile
 INDEX_DELAY_SECONDS: Final = 0.5  # so that a burst of writes is indexed at once
 
 _log = log.get(__name__)
@@ -107,7 +108,7 @@ class Toolbox:
         """Index one bounded batch; return whether to go on at once."""
         if self._database is None:
             return False
-        indexed = await self._database.transact(search.index)
+        indexed = await self._database.transact(partial(search.index, limit=INDEX_BATCH))
         return bool(indexed.remaining and indexed.count)
 
     async def _close_idle(self) -> None:
