@@ -39,14 +39,14 @@ def nowhere(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def test_help_lists_every_command_with_the_words_of_its_own_help(nowhere: dict[str, str]) -> None:
+def test_help_lists_every_command_with_the_first_words_of_its_own_help(nowhere: dict[str, str]) -> None:
     listed = run(nowhere, "--help")
     assert listed.returncode == 0
     for name in COMMANDS:
         assert f"\n  {name} " in listed.stdout
         own = run(nowhere, name, "--help")
         assert own.returncode == 0, own.stderr
-        assert " ".join(COMMANDS[name][1].split()) in " ".join(own.stdout.split())
+        assert COMMANDS[name][1].rstrip(".") in " ".join(own.stdout.split())
 
 
 def test_help_loads_no_database_library(nowhere: dict[str, str]) -> None:
