@@ -39,7 +39,9 @@ def nowhere(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def test_help_lists_every_command_with_the_first_words_of_its_own_help(nowhere: dict[str, str]) -> None:
+def test_help_lists_every_command_with_the_first_words_of_its_own_help(
+    nowhere: dict[str, str],
+) -> None:
     listed = run(nowhere, "--help")
     assert listed.returncode == 0
     for name in COMMANDS:
