@@ -1,5 +1,6 @@
 """Claude Code keeps one JSON Lines file per session, and one per sub-agent."""
 
+import errno
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -60,7 +61,8 @@ class ClaudeImporter:
     def read(self, source: Source, state: Mapping[str, Any] | None) -> Batch:
         """Read one batch of rows after the checkpoint. Raises OSError."""
         if source.path.suffix != SUFFIX:
-            list(source.path.iterdir())  # raises what kept the folder from being listed
+            list(source.path.iterdir())  # raises again what kept the folder from being listed
+            raise OSError(errno.EAGAIN, "could not be listed a moment ago", str(source.path))
         batch = tail.read(source, state, self._normaliser(source))
         version = tuple(batch.state["context"].get("version", ()))
         if () < version < _FORKING:

@@ -63,7 +63,7 @@ def transcripts(project: Path) -> list[tuple[str, int]]:
         return sorted(
             (entry.path, entry.inode())
             for entry in entries
-            if entry.name.endswith(SUFFIX) and entry.is_file()
+            if entry.name.endswith(SUFFIX) and _is_file(entry)
         )
 
 
@@ -73,11 +73,18 @@ def sub_agents(project: Path) -> Iterator[Path]:
     Raises OSError.
     """
     with os.scandir(project) as entries:
-        folders = sorted(entry.path for entry in entries if entry.is_dir())
+        folders = sorted(entry.path for entry in entries if not _is_file(entry))
     for folder in folders:
         inner = Path(folder, "subagents")
         if inner.is_dir():
             yield from sorted(inner.rglob(f"{_AGENT}*{SUFFIX}"))
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        return True  # reading it says what is wrong with it, and keeps no other back
 
 
 def last_uuids(path: Path) -> frozenset[str]:
