@@ -1,15 +1,16 @@
 """The entries worth ranking: those that hold the rarest words of a query."""
 
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.search.labels import MARK, filters
+from memory.search.labels import CARRIED, MARK, filters
 from memory.search.request import Request
 from memory.text import tsquery_word
 
@@ -22,26 +23,26 @@ FEW: Final = 500
 MAX_PAIRED: Final = 8
 """Common words, the rarest of them, any two of which an entry may hold."""
 
+# Which index is the right one depends on how common the words are.
+_PLAN_FOR_THE_WORDS: Final = text("SET LOCAL plan_cache_mode = force_custom_plan")
+# Neither words nor labels hold a quote or a blank.
+_KEPT: Final = re.compile(r"'([^']+)':([0-9A-D,]+)")
+_KIND, _ROLE, _SESSION = CARRIED
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+
+class Candidate(NamedTuple):
     """An entry that holds words of the query.
 
     ``places`` gives each of the query's lexemes in it with its positions as PostgreSQL writes
-    them: ``3A,17A``. ``length`` is in words.
+    them: ``3A,17A``. ``length`` is in words; ``session`` is the session's id in hexadecimal.
     """
 
     id: uuid.UUID
-    places: Mapping[str, str]
+    places: dict[str, str]
     length: int
     kind: str
     role: str
     session: str
-
-    def count(self, lexeme: str) -> int:
-        """Return how often a lexeme occurs."""
-        places = self.places.get(lexeme)
-        return places.count(",") + 1 if places else 0
 
     def positions(self, lexeme: str) -> list[int]:
         """Return where a lexeme occurs: numbers of words from 1."""
@@ -100,8 +101,7 @@ async def find(
     arguments = {name: moment for name, moment in times.items() if moment is not None}
     found: dict[uuid.UUID, Candidate] = {}
     is_complete = True  # as it is when the index holds none of the words
-    # Which index is the right one depends on how common the words are.
-    await session.execute(text("SET LOCAL plan_cache_mode = force_custom_plan"))
+    await session.execute(_PLAN_FOR_THE_WORDS)
     for query, is_last in _steps(frequencies):
         room = BUDGET - len(found)
         bound = {
@@ -140,20 +140,14 @@ def _steps(frequencies: Mapping[str, int]) -> Iterator[tuple[str, bool]]:
 def _candidate(entry_id: uuid.UUID, length: int, found: str) -> Candidate:
     """Read what ``ts_filter`` kept: ``'=kind/message':1A 'retri':3A,17A``."""
     places: dict[str, str] = {}
-    labels: dict[str, str] = {}
-    for part in found.split(" "):
-        quoted, _, where = part.rpartition(":")
-        lexeme = quoted[1:-1]
-        if lexeme.startswith(MARK):
-            name, _, value = lexeme[len(MARK) :].partition("/")
-            labels[name] = value
-        else:
+    kind = role = session = ""
+    for lexeme, where in _KEPT.findall(found):
+        if lexeme[0] != MARK:
             places[lexeme] = where
-    return Candidate(
-        id=entry_id,
-        places=places,
-        length=length,
-        kind=labels.get("kind", ""),
-        role=labels.get("role", ""),
-        session=labels.get("session", ""),
-    )
+        elif lexeme.startswith(_KIND):
+            kind = lexeme[len(_KIND) :]
+        elif lexeme.startswith(_ROLE):
+            role = lexeme[len(_ROLE) :]
+        else:
+            session = lexeme[len(_SESSION) :]
+    return Candidate(entry_id, places, length, kind, role, session)

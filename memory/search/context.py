@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-__all__ = ["LOOK_AHEAD", "neighbours"]
+__all__ = ["LOOK_AHEAD", "NEIGHBOURS", "neighbours"]
 
 LOOK_AHEAD: Final = 16
 """Entries on each side among which the two nearest of prose are found; tools lie between them."""
@@ -43,7 +43,7 @@ _SIDES: Final = " UNION ALL ".join(
     for columns in (_PLACED, _UNPLACED)
     for is_after in (True, False)
 )
-_NEIGHBOURS: Final = text(f"""
+NEIGHBOURS: Final = text(f"""
     SELECT entry.id, beside.id AS neighbour, beside.distance
     FROM entries AS entry CROSS JOIN LATERAL ({_SIDES}) AS beside
     WHERE entry.id = ANY (CAST(:ids AS uuid[]))
@@ -58,7 +58,7 @@ async def neighbours(
     Entries outside of sessions have none.
     """
     found: dict[uuid.UUID, list[tuple[uuid.UUID, int]]] = {each: [] for each in ids}
-    rows = await session.execute(_NEIGHBOURS, {"ids": list(ids), "look_ahead": LOOK_AHEAD})
+    rows = await session.execute(NEIGHBOURS, {"ids": list(ids), "look_ahead": LOOK_AHEAD})
     for row in rows:
         found[row.id].append((row.neighbour, row.distance))
     return found

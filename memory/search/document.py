@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory import text
-from memory.search.labels import labels
+from memory.search.labels import CARRIED, labels
 from memory.search.source import Source, searchable
 
 __all__ = ["RULES", "Document", "document", "wordless"]
@@ -16,9 +16,10 @@ Raise it with every change that gives an entry other words or labels: the index 
 anew. A test holds a fingerprint of both.
 """
 
-# The weight A is kept for labels: a query gives it to the words it looks for, and then reads from
-# the vector nothing but what has it.
-_LABEL: Final = ":1A"
+# The weight A is kept for what a search reads of a vector: these labels, and the words it looks
+# for, to which it gives the weight itself.
+_CARRIED: Final = ":1A"
+_OTHER: Final = ":1C"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +43,6 @@ def wordless(source: Source) -> Document:
 
 
 def _labels(source: Source) -> str:
-    return " ".join(f"'{each}'{_LABEL}" for each in labels(source))
+    return " ".join(
+        f"'{label}'{_CARRIED if label.startswith(CARRIED) else _OTHER}" for label in labels(source)
+    )

@@ -8,10 +8,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
-from sqlalchemy import column, or_, select, text
+from sqlalchemy import or_, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.models import Entry, Session
+from memory.models import Entry, Search, Session
 from memory.search.labels import filters
 from memory.search.request import Request
 from memory.search.scope import named, times
@@ -19,7 +19,7 @@ from memory.search.source import COLUMNS, SIZE, Source, searchable, source_of, w
 from memory.text import tokens, tsquery_word
 from memory.text.lexemes import MAX_POSITION
 
-__all__ = ["MAX_VERIFIED", "OPENING", "by_id", "by_phrase", "holds"]
+__all__ = ["BY_SOURCE_ID", "MAX_VERIFIED", "OPENING", "by_id", "by_phrase", "holds"]
 
 MAX_VERIFIED: Final = 200
 """Newest entries with a phrase's words in order whose text is read to verify the phrase."""
@@ -37,7 +37,7 @@ _MATCHES: Final = text(
 _BEGINNING: Final = re.compile(r"[0-9a-f]{8,32}")
 
 # Skips from provider to provider, since the index on source ids begins with them.
-_BY_SOURCE_ID: Final = text("""
+BY_SOURCE_ID: Final = text("""
     WITH RECURSIVE providers AS (
         (SELECT provider FROM entries ORDER BY provider LIMIT 1)
         UNION ALL
@@ -49,7 +49,7 @@ _BY_SOURCE_ID: Final = text("""
     JOIN entries ON entries.provider = providers.provider
         AND entries.source_id = ANY (CAST(:ids AS text[]))
     LIMIT :most
-""").columns(column("id"))
+""")
 
 
 async def by_id(session: AsyncSession, ids: Sequence[str], request: Request) -> list[uuid.UUID]:
@@ -60,7 +60,7 @@ async def by_id(session: AsyncSession, ids: Sequence[str], request: Request) -> 
     if not ids:
         return []
     ranges = [_range(each) for each in ids if _BEGINNING.fullmatch(_digits(each))]
-    found = list(await session.scalars(_BY_SOURCE_ID, {"ids": list(ids), "most": MAX_VERIFIED}))
+    found = list(await session.scalars(BY_SOURCE_ID, {"ids": list(ids), "most": MAX_VERIFIED}))
     of_sessions = [Session.source_session_id.in_(ids)]
     if ranges:
         of_entries = or_(*(Entry.id.between(low, high) for low, high in ranges))
@@ -92,7 +92,7 @@ async def by_phrase(
     }
     newest = (
         select(Entry.id, SIZE.label("size"))
-        .join_from(Entry, text("search"), text("search.entry_id = entries.id"))
+        .join(Search, Search.entry_id == Entry.id)
         .where(_MATCHES, *times(request))
         .order_by(Entry.id.desc())
         .limit(MAX_VERIFIED)

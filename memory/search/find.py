@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import select
+from sqlalchemy import text as sql
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import aliased
 
 from memory import text
 from memory.errors import InvalidInput
@@ -27,12 +27,22 @@ from memory.search.scores import Scores
 from memory.search.source import searchable
 from memory.search.words import covered, typed_words
 
-__all__ = ["DEPTH", "search"]
+__all__ = ["DEPTH", "MAX_PHRASES", "NEAR", "search"]
 
 DEPTH: Final = 200
-"""Best entries by their words that are looked at closely: neighbours, versions, copies."""
+"""Best entries by their words that are looked at closely: order, versions, copies."""
+NEAR: Final = 60
+"""The best of them whose neighbours are looked at too (measured: 20 are as good as all)."""
 MAX_PHRASES: Final = 4
 """Quoted phrases of one query that are looked for."""
+
+# The key is part of what an entry says; 64 bits tell the few hundred of one answer apart.
+_VERSIONS: Final = sql("""
+    SELECT entries.id, newer.id AS newer,
+        hashtextextended(concat(entries.key, chr(10), entries.content), 0) AS said
+    FROM entries LEFT JOIN entries AS newer ON newer.supersedes = entries.id
+    WHERE entries.id = ANY (CAST(:ids AS uuid[]))
+""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +96,7 @@ async def search(session: AsyncSession, request: Request) -> Answer:
         total_is_exact=found.is_complete and not found.unindexed and not query.truncated,
         ways=_ways(found),
         unindexed=found.unindexed,
-        note=_note(found, request, words, progress),
+        note=_note(found, request, scores, words, progress),
     )
 
 
@@ -125,28 +135,18 @@ async def _gather(
 
 async def _ranked(session: AsyncSession, found: _Gathered) -> Scores:
     """Return the scores of the entries worth a close look."""
-    everything = scoring.of_words(
-        list(found.entries.values()), found.query, found.weights, average=found.average
+    scores, own = scoring.of_words(
+        found.entries.values(), found.query, found.weights, average=found.average, depth=DEPTH
     )
-    close = scoring.best(everything, DEPTH)
-    scoring.add_neighbours(everything, await context.neighbours(session, close))
-    scores = {each: everything[each] for each in close}
-    for each in set(found.ids).union(*found.phrases):
-        scores.setdefault(each, everything.get(each, {}))
+    beside = await context.neighbours(session, list(scores)[:NEAR])
+    scoring.add_neighbours(scores, own, beside)
     scoring.add_exact(scores, found.ids, found.phrases)
     return scores
 
 
 async def _without_copies(session: AsyncSession, scores: Scores, limit: int) -> list[_Shown]:
     """Return the best entries, each content once, versions that were superseded lowered."""
-    newer = aliased(Entry)
-    # The key is part of what an entry says; 64 bits tell the few hundred of one answer apart.
-    said = func.hashtextextended(func.concat(Entry.key, "\n", Entry.content), 0)
-    rows = await session.execute(
-        select(Entry.id, newer.id.label("newer"), said.label("said"))
-        .outerjoin(newer, newer.supersedes == Entry.id)
-        .where(Entry.id.in_(scores))
-    )
+    rows = await session.execute(_VERSIONS, {"ids": list(scores)})
     known = {row.id: row for row in rows}
     scoring.lower_superseded(scores, {each: row.newer for each, row in known.items() if row.newer})
     shown: dict[int, _Shown] = {}
@@ -203,6 +203,7 @@ def _ways(found: _Gathered) -> dict[str, int]:
 def _note(
     found: _Gathered,
     request: Request,
+    scores: Scores,
     words: Mapping[str, frozenset[str]],
     progress: Progress,
 ) -> str:
@@ -212,6 +213,7 @@ def _note(
             found.query,
             words,
             found.entries.values(),
+            closest=[found.entries[each] for each in scores if each in found.entries],
             phrases=found.phrases,
             named=len(found.ids),
             is_filtered=is_filtered(request),

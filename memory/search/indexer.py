@@ -28,7 +28,8 @@ MAX_ENTRIES: Final = 10_000
 MAX_BYTES: Final = 16_000_000
 """Bytes of content after which a pass takes no further entry, so that memory stays bounded."""
 
-_REFUSED: Final = frozenset({"22", "54"})  # SQLSTATE classes: a bad value, a limit exceeded
+# SQLSTATE: a bad value, a limit exceeded, and a vector that cannot be read.
+_REFUSED: Final = ("22", "54", "42601")
 _LOCK: Final = "hashtextextended('search index of ' || current_schema(), 0)"
 
 _INSERT: Final = text("""
@@ -143,7 +144,7 @@ async def _store(
         async with session.begin_nested():
             await _insert(session, sources, documents)
     except DBAPIError as error:
-        if sqlstate_of(error)[:2] not in _REFUSED:
+        if not sqlstate_of(error).startswith(_REFUSED):
             raise
         if len(sources) == 1:
             _log.warning(

@@ -14,9 +14,11 @@ from memory.drafts import Kind, client_names
 from memory.search.request import Request
 from memory.search.source import Source
 
-__all__ = ["MARK", "filters", "hidden_kinds", "hidden_roles", "label", "labels"]
+__all__ = ["CARRIED", "MARK", "filters", "hidden_kinds", "hidden_roles", "label", "labels"]
 
 MARK: Final = "="
+CARRIED: Final = ("=kind/", "=role/", "=session/")
+"""Beginnings of the labels that a search also reads, for ranking; the others only filter."""
 
 _PLAIN: Final = re.compile(r"[a-z0-9_.-]{1,64}")
 _DAY: Final = timedelta(days=1)

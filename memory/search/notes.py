@@ -17,19 +17,21 @@ def note_of(
     words: Mapping[str, Collection[str]],
     candidates: Collection[Candidate],
     *,
+    closest: Collection[Candidate],
     phrases: Sequence[Collection[object]],
     named: int,
     is_filtered: bool,
 ) -> str:
     """Return one sentence when nothing matched exactly, else an empty text.
 
-    ``phrases`` are the entries found for each of the query's, ``named`` counts those found by id.
+    ``closest`` are the best of the candidates, ``phrases`` the entries found for each of the
+    query's; ``named`` counts those found by id.
     """
     if named:
         return ""
     if not candidates:
         return "No entry matches" + (" with these filters." if is_filtered else ".")
-    for phrase, found in zip(parsed.phrases, phrases, strict=True):
+    for phrase, found in zip(parsed.phrases, phrases, strict=False):
         if not found:
             return f'No entry holds the phrase "{_shown(phrase)}"; these hold words of it.'
     missing = _missing_identifier(words, candidates)
@@ -37,7 +39,7 @@ def note_of(
         return (
             f"No entry holds {_shown(missing)} as written; these hold parts of it or other words."
         )
-    most = max(len(covered(each, words)) for each in candidates)
+    most = max(len(covered(each, words)) for each in closest)
     if most < len(words):
         return f"No entry holds all {len(words)} words; the closest hold {most} of them."
     return ""

@@ -44,19 +44,13 @@ class Progress:
         return self.total_length / self.entries if self.entries else 0.0
 
 
+_READ: Final = select(*(getattr(SearchProgress, name) for name in Progress.__slots__))
+
+
 async def read(session: AsyncSession) -> Progress | None:
     """Return the index's place, or None when nothing was ever indexed."""
-    row = await session.scalar(select(SearchProgress))
-    if row is None:
-        return None
-    return Progress(
-        epoch=row.epoch,
-        xid=row.xid,
-        seq=row.seq,
-        entries=row.entries,
-        total_length=row.total_length,
-        rules=row.rules,
-    )
+    row = (await session.execute(_READ)).one_or_none()
+    return Progress(**row._asdict()) if row is not None else None
 
 
 async def write(session: AsyncSession, progress: Progress) -> None:

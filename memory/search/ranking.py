@@ -1,19 +1,20 @@
-"""How well an entry answers: BM25 over the words, and what stands beside it.
+"""How well an entry answers: BM25 over the words, and how they stand in it.
 
 Pure functions, so that entries from the index and entries not yet indexed are scored alike. The
-constants were measured on LoCoMo's questions, see docs/decisions.
+constants were measured on LoCoMo's questions.
 """
 
 import math
+import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from memory.drafts import Kind
 from memory.search.candidates import Candidate
 
-__all__ = ["adjacency", "bm25", "inverse_frequency", "normalised", "sessions", "weight_of"]
+__all__ = ["Gain", "adjacency", "gains", "inverse_frequency", "sessions", "weight_of"]
 
 K1: Final = 0.9
 B: Final = 0.4
@@ -22,6 +23,13 @@ _ROLES: Final[Mapping[str, float]] = {"reasoning": 0.8, "tool_call": 0.6, "tool_
 _VALUES: Final = frozenset({Kind.FACT, Kind.DECISION, Kind.PREFERENCE, Kind.PROJECT_STATE})
 _VALUE_WEIGHT: Final = 1.2
 _PAIR_DISTANCES: Final = (1, 2)
+
+
+class Gain(NamedTuple):
+    """What an entry's words give it: plain words, and whole identifiers."""
+
+    words: float
+    identifiers: float
 
 
 def inverse_frequency(frequency: int, entries: int) -> float:
@@ -37,20 +45,36 @@ def weight_of(candidate: Candidate) -> float:
     return _ROLES.get(candidate.role, 1.0)
 
 
-def bm25(
-    counts: Mapping[str, int], length: float, weights: Mapping[str, float], *, average: float
-) -> float:
-    """Return the sum over the lexemes of weight times saturated count."""
-    norm = K1 * (1 - B + B * length / average)
-    return sum(
-        weights[lexeme] * count * (K1 + 1) / (count + norm) for lexeme, count in counts.items()
-    )
+def gains(
+    candidates: Iterable[Candidate],
+    words: Mapping[str, float],
+    identifiers: Mapping[str, float],
+    *,
+    average: float,
+) -> dict[uuid.UUID, Gain]:
+    """Return the BM25 gain of each entry, as shares of the highest.
 
-
-def normalised(scores: Mapping[str, float]) -> dict[str, float]:
-    """Return the scores as shares of the best."""
-    best = max(scores.values(), default=0.0)
-    return {name: score / best for name, score in scores.items()} if best > 0 else dict(scores)
+    ``words`` and ``identifiers`` are lexemes with the weight of each; ``average`` is the length of
+    an average entry in words.
+    """
+    raw: dict[uuid.UUID, Gain] = {}
+    highest = 0.0
+    for each in candidates:
+        norm = K1 * (1 - B + B * each.length / average)
+        plain = whole = 0.0
+        for lexeme, places in each.places.items():
+            count = places.count(",") + 1
+            saturated = count * (K1 + 1) / (count + norm)
+            if lexeme in words:
+                plain += words[lexeme] * saturated
+            else:
+                whole += identifiers[lexeme] * saturated
+        weight = weight_of(each)
+        raw[each.id] = Gain(plain * weight, whole * weight)
+        highest = max(highest, (plain + whole) * weight)
+    if highest <= 0:
+        return raw
+    return {name: Gain(one / highest, other / highest) for name, (one, other) in raw.items()}
 
 
 def sessions(candidates: Iterable[Candidate]) -> dict[str, float]:
@@ -64,17 +88,20 @@ def sessions(candidates: Iterable[Candidate]) -> dict[str, float]:
     for each in candidates:
         if each.session:
             lengths[each.session] += each.length
-            for lexeme in each.places:
-                counts[each.session][lexeme] += each.count(lexeme)
+            found = counts[each.session]
+            for lexeme, places in each.places.items():
+                found[lexeme] += places.count(",") + 1
     spread = Counter(lexeme for found in counts.values() for lexeme in found)
     told = {lexeme: inverse_frequency(spread[lexeme], len(counts)) for lexeme in spread}
-    average = sum(lengths.values()) / max(1, len(lengths))
-    return normalised(
-        {
-            session: bm25(found, lengths[session], told, average=max(1.0, average))
-            for session, found in counts.items()
-        }
-    )
+    average = max(1.0, sum(lengths.values()) / max(1, len(lengths)))
+    scores: dict[str, float] = {}
+    for session, found in counts.items():
+        norm = K1 * (1 - B + B * lengths[session] / average)
+        scores[session] = sum(
+            told[lexeme] * count * (K1 + 1) / (count + norm) for lexeme, count in found.items()
+        )
+    best = max(scores.values(), default=0.0) or 1.0
+    return {session: score / best for session, score in scores.items()}
 
 
 def adjacency(candidate: Candidate, words: Sequence[str]) -> int:

@@ -1,5 +1,6 @@
 """The score of each entry, kept in parts so that an answer can say why."""
 
+import heapq
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
@@ -45,47 +46,42 @@ def of_words(
     weights: Mapping[str, float],
     *,
     average: float,
-) -> Scores:
-    """Return what the words give: the best entry's words and identifiers together give 1."""
-    terms = frozenset(query.terms) - frozenset(query.words)
-    weights = {
-        lexeme: weight * (TERM_WEIGHT if lexeme in terms else 1)
-        for lexeme, weight in weights.items()
-    }
-    raw: dict[uuid.UUID, tuple[float, float]] = {}
-    for each in candidates:
-        counts: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        for lexeme in each.places:
-            counts[lexeme in terms][lexeme] = each.count(lexeme)
-        weight = ranking.weight_of(each)
-        words, whole = (
-            weight * ranking.bm25(some, each.length, weights, average=average) for some in counts
-        )
-        raw[each.id] = words, whole
-    highest = max((sum(pair) for pair in raw.values()), default=1.0) or 1.0
+    depth: int,
+) -> tuple[Scores, Mapping[uuid.UUID, float]]:
+    """Return the ``depth`` best entries by their words and sessions, and each entry's words alone.
+
+    The best entry's words and identifiers give 1 together.
+    """
+    words = {lexeme: weights[lexeme] for lexeme in query.words}
+    terms = {lexeme: TERM_WEIGHT * weights[lexeme] for lexeme in query.terms}
+    gains = ranking.gains(candidates, words, terms, average=average)
     in_session = ranking.sessions(candidates)
+    own = {name: sum(gain) for name, gain in gains.items()}
+    first = heapq.nlargest(
+        depth,
+        candidates,
+        key=lambda each: (own[each.id] + SESSION * in_session.get(each.session, 0.0), each.id.int),
+    )
     scores: Scores = {}
-    for each in candidates:
-        words, whole = raw[each.id]
+    for each in first:
         pairs = min(MOST_PAIRS, ranking.adjacency(each, query.words))
         parts = {
-            "words": words / highest,
-            "identifiers": whole / highest,
+            "words": gains[each.id].words,
+            "identifiers": gains[each.id].identifiers,
             "order": ORDER * pairs * ranking.weight_of(each),
             "session": SESSION * in_session.get(each.session, 0.0),
         }
+        own[each.id] += parts["order"]
         scores[each.id] = {name: part for name, part in parts.items() if part}
-    return scores
+    return scores, own
 
 
 def add_neighbours(
-    scores: Scores, beside: Mapping[uuid.UUID, Iterable[tuple[uuid.UUID, int]]]
+    scores: Scores,
+    own: Mapping[uuid.UUID, float],
+    beside: Mapping[uuid.UUID, Iterable[tuple[uuid.UUID, int]]],
 ) -> None:
     """Add what the words of neighbouring entries give."""
-    own = {
-        entry_id: sum(parts.get(name, 0.0) for name in ("words", "identifiers", "order"))
-        for entry_id, parts in scores.items()
-    }
     for entry_id, near in beside.items():
         given = sum(NEIGHBOURS[distance] * own.get(other, 0.0) for other, distance in near)
         if given:
