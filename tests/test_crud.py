@@ -329,6 +329,22 @@ async def test_the_pool_holds_no_more_connections_than_it_is_given(database: Dat
     await small.close()
 
 
+async def test_connections_that_the_server_ended_are_replaced_unseen(database: Database) -> None:
+    await asyncio.gather(*(database.ping() for _ in range(4)))
+    killer = Database(replace(database.settings, database_url=database.settings.owner_url))
+    ended = await killer.transact(
+        lambda s: s.scalar(
+            text(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        )
+    )
+    assert ended
+    await asyncio.gather(*(database.ping() for _ in range(8)))
+    await killer.close()
+
+
 async def test_totals_count_each_client(database: Database) -> None:
     await database.transact(lambda s: crud.start_session(s, SESSION))
     await append(database, message("m1"), message("m2"))

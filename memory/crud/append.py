@@ -21,7 +21,9 @@ from memory.models import Entry, Head, Session
 
 __all__ = ["Appended", "append", "head_name", "lock_names"]
 
+# The tables themselves: the ORM's bookkeeping would cost more than the statements.
 _ENTRIES: Final = cast("Table", Entry.__table__)
+_SESSIONS: Final = cast("Table", Session.__table__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,7 @@ async def _resolve_projects(session: AsyncSession, batch: Sequence[Prepared]) ->
     if not wanted:
         return
     rows = await session.execute(
-        select(Session.id, Session.project_id).where(Session.id.in_(wanted))
+        select(_SESSIONS.c.id, _SESSIONS.c.project_id).where(_SESSIONS.c.id.in_(wanted))
     )
     projects: Mapping[uuid.UUID, uuid.UUID | None] = {row.id: row.project_id for row in rows}
     unknown = wanted - set(projects)
@@ -157,7 +159,6 @@ async def _insert(session: AsyncSession, rows: list[dict[str, Any]]) -> None:
     ordered = sorted(
         rows, key=lambda row: (str(row["session_id"]), row["source_id"] or "", row["version"])
     )
-    # Into the table itself: the ORM's bookkeeping would cost more than the insert.
     await session.execute(insert(_ENTRIES).returning(_ENTRIES.c.id), ordered)
 
 

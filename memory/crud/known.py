@@ -4,9 +4,9 @@ import uuid
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, cast
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import Table, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 from uuid_utils.compat import uuid7
 
@@ -14,6 +14,10 @@ from memory.crud.prepare import Prepared
 from memory.models import Entry, Head
 
 __all__ = ["Known", "KnownEntries"]
+
+# The tables themselves: the ORM's bookkeeping would cost every append more than the query.
+_ENTRIES: Final = cast("Table", Entry.__table__)
+_HEADS: Final = cast("Table", Head.__table__)
 
 Identity = tuple[str, str]  # session or provider, and the source id
 
@@ -112,22 +116,24 @@ class KnownEntries:
         wanted = [each for each in batch if each.draft.source_id is not None]
         if not wanted:
             return
-        column = Entry.provider if self.imported else Entry.session_id
+        column = _ENTRIES.c.provider if self.imported else _ENTRIES.c.session_id
         scopes = {
             each.draft.provider if self.imported else each.draft.session_id for each in wanted
         }
         rows = await session.execute(
             select(
-                Entry.id,
-                Entry.session_id,
-                Entry.version,
-                Entry.content_hash,
-                Entry.source_client,
-                Entry.provider,
-                Entry.source_id,
+                _ENTRIES.c.id,
+                _ENTRIES.c.session_id,
+                _ENTRIES.c.version,
+                _ENTRIES.c.content_hash,
+                _ENTRIES.c.source_client,
+                _ENTRIES.c.provider,
+                _ENTRIES.c.source_id,
             )
-            .where(column.in_(scopes), Entry.source_id.in_({w.draft.source_id for w in wanted}))
-            .order_by(Entry.version)
+            .where(
+                column.in_(scopes), _ENTRIES.c.source_id.in_({w.draft.source_id for w in wanted})
+            )
+            .order_by(_ENTRIES.c.version)
         )
         for row in rows:
             scope = row.provider if self.imported else str(row.session_id)
@@ -139,17 +145,17 @@ class KnownEntries:
             return
         rows = await session.execute(
             select(
-                Entry.id,
-                Entry.session_id,
-                Entry.version,
-                Entry.content_hash,
-                Entry.source_client,
-                Head.project_id,
-                Head.kind,
-                Head.key,
+                _ENTRIES.c.id,
+                _ENTRIES.c.session_id,
+                _ENTRIES.c.version,
+                _ENTRIES.c.content_hash,
+                _ENTRIES.c.source_client,
+                _HEADS.c.project_id,
+                _HEADS.c.kind,
+                _HEADS.c.key,
             )
-            .join(Entry, Entry.id == Head.entry_id)
-            .where(tuple_(Head.kind, Head.key).in_({key[1:] for key in keys}))
+            .join_from(_HEADS, _ENTRIES, _ENTRIES.c.id == _HEADS.c.entry_id)
+            .where(tuple_(_HEADS.c.kind, _HEADS.c.key).in_({key[1:] for key in keys}))
         )
         for row in rows:
             self.heads[str(row.project_id), row.kind, row.key] = Known(*row[:5])

@@ -55,15 +55,7 @@ class Database:
             sessions = await self._open()
             self._running += 1
             try:
-                for attempt in range(1, _TRIES + 1):
-                    try:
-                        async with sessions.begin() as session:
-                            return await work(session)
-                    except Exception as error:
-                        if attempt == _TRIES or not is_transient(error):
-                            raise
-                        await asyncio.sleep(0.02 * attempt)
-                raise AssertionError  # the loop returns or raises
+                return await _persistently(sessions, work)
             finally:
                 self._running -= 1
                 self._last_used = time.monotonic()
@@ -103,7 +95,6 @@ class Database:
             url,
             pool_size=self.settings.pool_size,
             max_overflow=self.settings.max_overflow,
-            pool_pre_ping=True,
             json_serializer=_to_json,
             json_deserializer=msgspec.json.decode,
             connect_args={
@@ -120,6 +111,31 @@ class Database:
     async def ping(self) -> None:
         """Make one round trip. Raises Unavailable when the database does not answer."""
         await self.transact(lambda session: session.execute(text("SELECT 1")))
+
+
+async def _persistently(
+    sessions: async_sessionmaker[AsyncSession], work: Callable[[AsyncSession], Awaitable[T]]
+) -> T:
+    """Run work in a transaction, and again while others are in its way.
+
+    A connection that died while it was idle shows at its first statement; asking each one before
+    its use would cost every call a round trip. A commit that broke is not tried again: it may have
+    happened.
+    """
+    for attempt in range(1, _TRIES + 1):
+        is_done = False
+        try:
+            async with sessions.begin() as session:
+                result = await work(session)
+                is_done = True
+        except DBAPIError as error:
+            died = error.connection_invalidated and not is_done
+            if attempt == _TRIES or not (died or is_transient(error)):
+                raise
+            await asyncio.sleep(0.02 * attempt)
+        else:
+            return result
+    raise AssertionError  # the loop returns or raises
 
 
 async def _is_current(engine: AsyncEngine) -> bool:
