@@ -31,7 +31,8 @@ class Coverage:
     """How one client's sources compare with the checkpoints.
 
     ``never`` were not read at all, ``behind`` have records that are not in the ledger,
-    ``unreadable`` cannot be opened, ``gone`` were read and are no longer there.
+    ``unreadable`` cannot be opened, ``gone`` were read and are no longer there. ``bad_records``
+    could not be read; reading a damaged file again would not help.
     """
 
     sources: int = 0
@@ -39,6 +40,7 @@ class Coverage:
     behind: int = 0
     unreadable: int = 0
     gone: int = 0
+    bad_records: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -50,7 +52,10 @@ def compare(
     importer: Importer, stores: list[Store], states: Mapping[str, Mapping[str, Any]]
 ) -> Coverage:
     """Look at every source of a client; nothing is stored. Raises OSError."""
-    found = Coverage(gone=sum(GONE in state for state in states.values()))
+    found = Coverage(
+        gone=sum(GONE in state for state in states.values()),
+        bad_records=sum(int(state.get("unreadable", 0)) for state in states.values()),
+    )
     for store in stores:
         for source in importer.sources(store):
             found.sources += 1
@@ -109,6 +114,8 @@ def _coverage(
     found = compare(importer, stores, states)
     if found.is_whole:
         detail = f"the ledger has all of {found.sources:,} files{_gone(found.gone)}"
+        if found.bad_records:
+            detail += f"; {found.bad_records:,} records are damaged on disk"
         return Check(importer.provider, ok=True, detail=detail)
     parts = {
         "never read": found.never,

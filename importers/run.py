@@ -12,6 +12,7 @@ from importers.keep import Kept, Ready, keep, prepare
 from importers.report import MAX_DETAILS, ClientReport, Report
 from importers.turns import Turns
 from memory import crud, log
+from memory.crud.checkpoints import set_checkpoints
 from memory.database import Database
 from memory.errors import Conflict, Credential, InvalidInput, LedgerError, NotFound
 
@@ -182,21 +183,19 @@ class Runner:
         client: ClientReport,
     ) -> None:
         """Note the sources of a store that are no longer there; what they held stays."""
+        gone = {
+            key: {**state, GONE: True}
+            for key, state in states.items()
+            if GONE not in state and key not in present and Path(key).is_relative_to(store.root)
+        }
+        if not gone:
+            return
         machine = self.database.settings.machine
-        for key, state in list(states.items()):
-            if GONE in state or key in present or not Path(key).is_relative_to(store.root):
-                continue
-            gone = {**state, GONE: True}
-            await self.database.transact(
-                partial(
-                    crud.set_checkpoint,
-                    provider=store.provider,
-                    machine=machine,
-                    path=key,
-                    state=gone,
-                )
-            )
-            states[key] = gone
+        await self.database.transact(
+            partial(set_checkpoints, provider=store.provider, machine=machine, states=gone)
+        )
+        states.update(gone)
+        for key in gone:
             client.tell(key, "vanished")
 
 

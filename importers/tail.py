@@ -3,7 +3,8 @@
 The checkpoint of a file: ``path``, ``inode``, ``size`` and ``times`` (modified, changed) say which
 file it was, and ``settled`` that these prove it; ``offset`` is the place after the last complete line that was read; ``mark`` is a hash of the
 bytes at the beginning and before that place, by which a rewritten file is told from a grown one;
-``context`` is what the client's normaliser has to know about the lines before.
+``unreadable`` counts the lines before that could not be read; ``context`` is what the client's
+normaliser has to know about them.
 
 A file that is not what it was is read again from its beginning: identities come from the client's
 own ids, so that nothing is stored twice, and nothing stored is ever taken away.
@@ -126,6 +127,7 @@ def read(source: Source, state: Mapping[str, Any] | None, normalise: Normalise) 
         "settled": settled,
         "offset": place.offset,
         "mark": _mark(place.head, place.tail),
+        "unreadable": place.unreadable + len(batch.unreadable),
         "context": place.context,
     }
     return batch
@@ -139,6 +141,7 @@ class _Place:
     head: bytes = b""
     tail: bytes = b""
     context: dict[str, Any] = field(default_factory=dict)
+    unreadable: int = 0
     is_past_long_line: bool = False
 
     def advance(self, line: Line) -> None:
@@ -205,7 +208,7 @@ def _resume(
         events.append("compressed" if packed else "unpacked")
     elif was != now:
         events.append("moved")
-    return _Place(offset, head, tail, copy.deepcopy(state["context"]))
+    return _Place(offset, head, tail, copy.deepcopy(state["context"]), state["unreadable"])
 
 
 def _take(

@@ -58,7 +58,8 @@ async def index_all(database: Database, *, stop: asyncio.Event) -> int:
 class Watch:
     """Runs passes until told to stop; stands by for clients that another process watches.
 
-    ``say`` tells people what changes; ``told`` gets the report of each pass that did something.
+    ``say`` tells people what changes; ``told`` gets the report of the first pass and of each later
+    one that did something.
     """
 
     runner: Runner
@@ -66,6 +67,7 @@ class Watch:
     told: Callable[[Report], None]
     poll_seconds: float = POLL_SECONDS
     retry_seconds: float = RETRY_SECONDS
+    _is_new: bool = True
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _taken: set[str] = field(default_factory=set)
 
@@ -112,7 +114,8 @@ class Watch:
     async def _pass(self) -> None:
         report = await self.runner.run()
         report.indexed = await index_all(self.runner.database, stop=self.runner.stop)
-        if not report.is_quiet:
+        if report.clients and (self._is_new or not report.is_quiet):
+            self._is_new = False
             self.told(report)
 
     def _tell_taken(self, taken: set[str]) -> None:

@@ -21,8 +21,9 @@ from importers.claude import ClaudeImporter
 from importers.claude.retention import retention_days, writes_nothing
 from importers.coverage import Coverage, compare
 from importers.options import Options, parse
+from importers.progress import bar
 from importers.report import ClientReport, Failed, Happened, Report
-from importers.run import GONE
+from importers.run import GONE, Progress
 from importers.standby import lock_name
 from importers.tell import told
 from memory import crud
@@ -275,7 +276,26 @@ def test_a_report_is_told_in_full_and_in_bounds() -> None:
     assert any("do not add up" in each for each in told(Report(clients=[client])))
 
 
+def test_a_terminal_gets_a_progress_bar_and_a_pipe_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = Progress(provider="claude", files_done=1, files=2, records=1234)
+    with bar(quiet=False) as shown:
+        assert shown is None
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with bar(quiet=True) as shown:
+        assert shown is None
+    with bar(quiet=False) as shown:
+        assert shown is not None
+        shown(step)
+        shown(step)
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert "claude" in errors
+    assert "1,234 records" in errors
+
+
 def test_a_gone_source_counts_as_gone() -> None:
-    found = compare(ClaudeImporter(), [], {"/s/a": {GONE: True}, "/s/b": {}})
-    assert (found.gone, found.is_whole) == (1, True)
+    found = compare(ClaudeImporter(), [], {"/s/a": {GONE: True}, "/s/b": {"unreadable": 2}})
+    assert (found.gone, found.bad_records, found.is_whole) == (1, 2, True)
     assert replace(found, unreadable=1).is_whole is False

@@ -144,6 +144,7 @@ def test_a_bad_line_is_named_and_stops_nothing(tmp_path: Path, bad: bytes, why: 
     assert (unreadable.path, unreadable.offset) == (str(path), len(row("before")))
     assert why in unreadable.reason
     assert batch.records == 3
+    assert batch.state["unreadable"] == 1
 
 
 def test_a_reason_never_repeats_what_the_line_held(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def last_uuids(path: Path) -> frozenset[str]:
     return _last_uuids(path, status.st_ino, status.st_size)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _last_uuids(path: Path, _inode: int, size: int) -> frozenset[str]:
     with path.open("rb") as file:
         file.seek(max(0, size - _TAIL_BYTES))
