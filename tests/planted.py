@@ -86,6 +86,16 @@ def basic(seed: str) -> Planted:
     return Planted("basic", "Authorization: Basic " + pair, pair)
 
 
+def _stored(before: str, seed: str, after: str) -> Planted:
+    pair = basic(seed).secret
+    return Planted("basic", before + pair + after, pair)
+
+
+def _small_key(secret: str) -> Planted:
+    begin, end = "-----BEGIN " + "PRIVATE KEY-----", "-----END " + "PRIVATE KEY-----"
+    return Planted("private-key", f"{begin}\n{secret}\n{end}", secret)
+
+
 PREFIXED: dict[str, Callable[[str], Planted]] = {
     "anthropic": _prefixed("anthropic-key", "sk-" + "ant-api03-", BASE64URL, 95),
     "anthropic oauth": _prefixed("anthropic-key", "sk-" + "ant-oat01-", BASE64URL, 95),
@@ -140,6 +150,12 @@ SHAPED: dict[str, Callable[[str], Planted]] = {
     "url": _inside("url-password", "postgres://app:", BASE62, 14, "@db.internal:5432/app"),
     "url with token": _inside("url-password", "https://oauth2:", BASE62, 24, "@git.internal/a.git"),
     "url with token alone": _inside("url-password", "https://", BASE62, 40, "@git.internal/a.git"),
+    "curl": _inside("login", "curl -u admin:", BASE62, 14, " https://api.internal"),
+    "curl, quoted": _inside("login", "curl --user 'admin:", BASE62, 14, "' https://api.internal"),
+    "netrc": _inside("login", "machine api.internal login ann password ", BASE62, 14),
+    "docker": lambda seed: _stored('{"auths": {"r.internal": {"auth": "', seed, '"}}}'),
+    "npmrc, basic": lambda seed: _stored("//registry.internal/:_auth=", seed, ""),
+    "pem, small": lambda seed: _small_key(body(seed, BASE62, 18)),
     "redis": _inside("url-password", "redis://:", BASE62, 14, "@cache:6379/0"),
 }
 
@@ -149,6 +165,9 @@ ASSIGNED: dict[str, Callable[[str], Planted]] = {
         "env": ("DB_PASSWORD=", BASE62, 16, ""),
         "env, exported": ("export MAIL_API_KEY=", BASE62, 32, ""),
         "env, quoted": ('SESSION_SECRET="', BASE62, 32, '"'),
+        "env, with signs": ("export DB_PASSWORD=Q", BASE62 + "&|;,{}!#@", 24, ""),
+        "django": ("SECRET_KEY = 'django-insecure-", BASE62 + "!@#$%^&*(-_=+)", 50, "'"),
+        "quoted, with signs": ('  "password": "', BASE62 + "!@#$%^&*(-_=+)[]{}<>", 20, '"'),
         "env, any key": ("MAPS_KEY=", BASE62, 32, ""),
         "ini": ("aws_secret_access_key = ", BASE62 + "/", 40, ""),
         "yaml": ("password: ", BASE62, 14, ""),
@@ -176,3 +195,6 @@ ASSIGNED: dict[str, Callable[[str], Planted]] = {
 }
 
 ALL: dict[str, Callable[[str], Planted]] = {**PREFIXED, **SHAPED, **ASSIGNED}
+
+# Without quotes these go on to the next blank, whatever sign comes before it.
+OPEN_ENDED = {"curl", "netrc", "env", "env, exported", "env, with signs", "env, any key"}

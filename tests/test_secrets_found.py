@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from planted import ALL, ASSIGNED, PREFIXED, Planted, private_key
+from planted import ALL, ASSIGNED, OPEN_ENDED, PREFIXED, Planted, private_key
 
 from memory.crud_secret import Finding, find, redact, redact_json, refuse
 from memory.errors import Credential, InvalidInput
@@ -55,7 +55,8 @@ def test_nothing_but_the_credential_is_replaced(
     planted = ALL[name](seed)
     # Without an edge the words would be the token's own.
     left = around[0] + edges[0] if edges[0] else ""
-    right = edges[1] + around[1] if edges[1] else ""
+    blank = " " if name in OPEN_ENDED else ""
+    right = blank + edges[1] + around[1] if edges[1] else ""
     text, counts = redact(left + planted.text + right)
     assert counts == {planted.kind: 1}
     whole = text.removeprefix(left).removesuffix(right)

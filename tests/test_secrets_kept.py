@@ -77,6 +77,12 @@ ORDINARY = [
     "ghp_my_long_function_name_goes_here_again",
     "github_pat_your_token_name_goes_here",
     "sk-" + "ant-your-api-key-here",
+    "docker run -u 1000:1000 --user app:app -v a:/b1",
+    "ssh -u root:wheel host",
+    "login with your password today",
+    "login <name> password <password>",
+    "auth=sha256hash0",
+    "-----BEGIN PRIVATE KEY-----\nyour key here\n-----END PRIVATE KEY-----",
     "eyJhbGciOi is how a JWT begins",
     "[redacted:github-token]",
     "password=[redacted:assignment]",
@@ -87,7 +93,7 @@ ORDINARY = [
 IN_THE_LIBRARY = {("request.py", "assignment")}
 
 WORDS = (
-    "token key secret password auth bearer basic api user get set from the a refreshed is hour "
+    "token key secret password auth api user get set from the a refreshed is hour "
     "risk task desk sk pk url http postgres monkey keyboard tokenizer compass bypass"
 )
 words = st.sampled_from(WORDS.split())

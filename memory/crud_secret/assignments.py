@@ -44,6 +44,9 @@ _VALUE: Final = (
 )
 _ASSIGNMENT: Final = re.compile(rf"(?P<name>{_KEYWORD}){_BETWEEN}{_VALUE}")
 _OPTION: Final = re.compile(rf"(?P<name>{_KEYWORD})[ \t]{{1,4}}{_VALUE}")
+_LINE_VALUE: Final = re.compile(rf"[^\s\x00-\x1f{_QUOTE}\\()\[\]]{{4,{LONGEST_VALUE}}}(?<![,;])")
+# A client shows a file's lines with their numbers.
+_LINE_START: Final = re.compile(r"(?:(?:\A|[\r\n\u2192\t\"'`]|\\[nrt])[ ]{0,8}|export[ ])\Z")
 # Most values under such names are words, and told apart at once.
 _DULL: Final = re.compile(r"(?:[a-z]{1,19}[-_.:=/]?){1,8}\Z")
 
@@ -98,24 +101,42 @@ def _option(text: str, start: int) -> re.Match[str] | None:
 
 
 def _secret_span(text: str, start: int, found: re.Match[str]) -> tuple[int, int] | None:
-    group = "quoted" if found["quoted"] is not None else "bare"
-    value = found[group]
-    if group == "bare":
-        value = value.rstrip(".:?")
+    name = _name_before(text, start) + found["name"]
+    first, last = found.span("quoted")
+    is_bare = first < 0
+    if is_bare:
+        first, last = _bare_span(text, name, found)
+    value = text[first:last]
     if len(value) < SHORTEST_PASSWORD or _DULL.match(value):
         return None
-    strength = _strength(_name_before(text, start) + found["name"])
+    strength = _strength(name)
     if strength is None or not _is_secret(strength, value):
         return None
-    if group == "bare" and _is_code(strength, value, text[found.end() : found.end() + 1]):
+    if is_bare and _is_code(strength, value, text[last : last + 1]):
         return None
-    return found.start(group), found.start(group) + len(value)
+    return first, last
+
+
+def _bare_span(text: str, name: str, found: re.Match[str]) -> tuple[int, int]:
+    first, last = found.span("bare")
+    if name.isupper():
+        # In a file of settings the value goes on to the end of its line.
+        begin = found.end("name") - len(name)
+        line = _LINE_VALUE.match(text, first)
+        if line and _LINE_START.search(text, max(0, begin - _NAME_LENGTH), begin):
+            return line.span()
+    return first, first + len(text[first:last].rstrip(".:?"))
 
 
 def _name_before(text: str, start: int) -> str:
     """Return what of a name stands before its keyword: ``DB_`` of ``DB_PASSWORD``."""
     before = _NAME_BACKWARDS.match(text[max(0, start - _NAME_LENGTH) : start][::-1])
-    return before[0][::-1] if before else ""
+    if not before:
+        return ""
+    name = before[0][::-1]
+    # The n of an escaped line end is none of the name's.
+    escaped = name[:1] in "nrt" and text[start - len(name) - 1 : start - len(name)] == "\\"
+    return name[1:] if escaped else name
 
 
 @lru_cache(maxsize=4096)

@@ -7,14 +7,15 @@ from itertools import chain
 from typing import Any, Final
 
 from memory.crud_secret.assignments import find_assigned, is_secret_under
+from memory.crud_secret.blocks import find_blocks
+from memory.crud_secret.logins import find_logins
 from memory.crud_secret.prefixes import find_prefixed
-from memory.crud_secret.shapes import find_shaped
 from memory.errors import Credential
 from memory.text import rebuild
 
 __all__ = ["RULES_VERSION", "Finding", "find", "redact", "redact_json", "refuse"]
 
-RULES_VERSION: Final = 1
+RULES_VERSION: Final = 2
 """Raised whenever a rule changes what is found, so that a store can be scanned again."""
 
 MARK: Final = "[redacted:"
@@ -39,7 +40,12 @@ def find(text: str) -> list[Finding]:
     found = [
         (start, end, rank, kind)
         for rank, (kind, start, end) in enumerate(
-            chain(find_prefixed(text), find_shaped(text, lowered), find_assigned(text, lowered))
+            chain(
+                find_prefixed(text),
+                find_blocks(text),
+                find_logins(text, lowered),
+                find_assigned(text, lowered),
+            )
         )
     ]
     return list(_merge(sorted(found)))

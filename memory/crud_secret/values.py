@@ -1,9 +1,11 @@
 """What tells a secret value from a word, a name in code or a placeholder."""
 
+import base64
+import binascii
 import re
 from typing import Final
 
-__all__ = ["UUID", "is_placeholder", "is_reference", "is_wordy", "random_length"]
+__all__ = ["decoded", "is_placeholder", "is_reference", "is_wordy", "random_length"]
 
 LONGEST_WORD: Final = 19
 """An unbroken run of more letters is no word of an identifier."""
@@ -12,10 +14,6 @@ _LOOKED_AT: Final = 4096  # characters that are looked at to tell a token from w
 
 _SEPARATOR: Final = re.compile(r"[-_.~+/=:@]")
 _WORD: Final = re.compile(r"(?:[a-z]*|[A-Z]+|[a-z]*(?:[A-Z][a-z]{2,})+)[0-9]{0,4}", re.ASCII)
-
-UUID: Final = re.compile(
-    r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
-)
 
 _NOUN: Final = (
     r"pass(?:word|wd|phrase|code)?|pwd|pw|secret|token|value|credentials?"
@@ -37,11 +35,13 @@ _GIVEAWAYS: Final = ("example", "placeholder", "redacted", "...", "\u2026")
 _INSTRUCTION: Final = re.compile(r"(?:.*[-_])?(?:your|insert|replace)[-_]")
 # Where the value stands elsewhere: a variable, a template, another address.
 _REFERENCE: Final = re.compile(
-    r"\$[A-Za-z_{(]|%[A-Za-z({]|[<{\[(]|\*[*A-Za-z]|\{\{|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]*://"
+    r"\$[A-Za-z_]\w*\Z|\$[{(]|%\(|%[A-Za-z_]\w*%?\Z|\*\*|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]*://"
+    r"|<.*>\Z|\[.*\]\Z|\(.*\)\Z|\{.*\}\Z"
     r"|arn:|op://|!(?:vault|Ref|Sub|GetAtt|ImportValue|reference|secret)\b"
     r"|(?:env|vault|file|ref|sops|secretref|ssm|var|env_var|secrets|process|import|config|settings"
     r"|self|this|os|sys|args|options|opts|params|request|req|ctx)[.:\[]"
 )
+_TEMPLATE: Final = re.compile(r"\$\{[A-Za-z_][^{}]{0,200}\}|\{\{[^{}]{0,200}\}\}|\$\{\{")
 _PATH: Final = re.compile(r"/|\.{1,2}/|~/")
 
 
@@ -75,7 +75,15 @@ def is_placeholder(value: str) -> bool:
 
 def is_reference(value: str) -> bool:
     """Tell whether a value names where the secret is kept instead of being one."""
-    if _REFERENCE.match(value) or "${" in value or "{{" in value:
+    if _REFERENCE.match(value) or _TEMPLATE.search(value):
         return True
     # Base64 may begin with a slash as well; a path is made of words.
     return _PATH.match(value) is not None and random_length(value) <= LONGEST_WORD
+
+
+def decoded(part: str) -> bytes:
+    """Decode base64 in either alphabet, padded or not; ValueError for anything else."""
+    try:
+        return base64.b64decode(part.rstrip("=") + "=" * (-len(part.rstrip("=")) % 4), b"-_")
+    except binascii.Error as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,102 @@
+"""Secrets known by the login they are part of: headers, URLs, options, files of logins."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from memory.crud_secret.values import decoded, is_placeholder, is_reference, random_length
+
+__all__ = ["find_logins"]
+
+_Found = tuple[str, int, int]
+
+_SPACE: Final = r"(?:[ \t]|%20|\+){1,4}"
+_BEARER: Final = re.compile(rf"(?i:bearer){_SPACE}([\w.~+/-]{{12,}}={{0,2}})", re.ASCII)
+_BASIC: Final = re.compile(rf"(?i:basic){_SPACE}([A-Za-z0-9+/_-]{{8,}}={{0,2}})", re.ASCII)
+
+_URL: Final = re.compile(
+    r"""://([^\s/?#@:"'`<>\\]{0,256}+)(?::([^\s/?#@:"'`<>\\]{1,512}+))?@(?=[\w\[$<{%*])"""
+)
+SHORTEST_URL_PASSWORD: Final = 6
+SHORTEST_URL_TOKEN: Final = 16
+# curl -u user:password; a number is a user of the system (docker run -u 1000:1000).
+_USER_OPTION: Final = re.compile(
+    r"""(?<=[ \t"'])(?:-u|--user)[ =]["']?([^\s:"'`\\/]{1,64}):([^\s"'`\\]{4,256})"""
+)
+# A line of .netrc, and what Docker and npm write: user and password in base64.
+_NETRC: Final = re.compile(r"login[ \t]+(\S{1,128})\s+password[ \t]+([^\s\"'`\\]{4,256})")
+_STORED: Final = re.compile(r"""auth(?:\\{0,7}"[ \t]*:[ \t]*\\{0,7}"|=)([A-Za-z0-9+/]{8,}={0,2})""")
+
+
+def find_logins(text: str, lowered: str) -> Iterator[_Found]:
+    """Yield kind, start and end; ``lowered`` is the text in lower case, index by index."""
+    yield from _headers(text, lowered)
+    yield from _urls(text)
+    for anchor, pattern in (("-u", _USER_OPTION), ("--user", _USER_OPTION), ("login", _NETRC)):
+        for found in _at(pattern, text, text, anchor):
+            user, password = found[1], found[2].rstrip(",.;)")
+            if _is_login(user, password):
+                yield "login", found.start(2), found.start(2) + len(password)
+    for found in _at(_STORED, text, text, "auth"):
+        if _is_basic(found[1]):
+            yield "basic", found.start(1), found.end(1)
+
+
+def _is_login(user: str, password: str) -> bool:
+    """Tell a login from a pair of ids and from prose."""
+    mixed = not (password.isalpha() or password.isdigit())
+    return mixed and not user.isdigit() and not _is_dummy(user, password)
+
+
+def _headers(text: str, lowered: str) -> Iterator[_Found]:
+    for found in _at(_BEARER, text, lowered, "bearer"):
+        value = found[1]
+        if random_length(value) >= 10 and not is_placeholder(value):
+            yield "bearer", found.start(1), found.end(1)
+    for found in _at(_BASIC, text, lowered, "basic"):
+        if _is_basic(found[1]):
+            yield "basic", found.start(1), found.end(1)
+
+
+def _at(pattern: re.Pattern[str], text: str, lowered: str, anchor: str) -> Iterator[re.Match[str]]:
+    start = lowered.find(anchor)
+    while start >= 0:
+        found = pattern.match(text, start)
+        if found:
+            yield found
+        start = lowered.find(anchor, found.end() if found else start + len(anchor))
+
+
+def _is_basic(value: str) -> bool:
+    """Tell whether the value decodes to user and password (RFC 7617)."""
+    try:
+        pair = decoded(value).decode()
+    except ValueError:
+        return False
+    user, colon, password = pair.partition(":")
+    return bool(colon) and pair.isprintable() and not _is_dummy(user, password)
+
+
+def _urls(text: str) -> Iterator[_Found]:
+    start = text.find("://")
+    while start >= 0:
+        found = _URL.match(text, start)
+        if found and text[start - 1 : start].isalnum() and "[redacted" not in found[1]:
+            user, password = found[1], found[2]
+            if password is None:
+                if len(user) >= SHORTEST_URL_TOKEN and random_length(user) >= 12:
+                    yield "url-password", found.start(1), found.end(1)
+            elif not _is_dummy(user, password):
+                yield "url-password", found.start(2), found.end(2)
+        start = text.find("://", start + 3)
+
+
+def _is_dummy(user: str, password: str) -> bool:
+    if len(password) < SHORTEST_URL_PASSWORD and (len(password) < 4 or password.isalpha()):
+        return True
+    return (
+        is_placeholder(password)
+        or (is_reference(password) and not password.startswith("%"))
+        or ("%(" in password or password in ("%s", "%d"))
+        or password.lower() == user.lower()
+    )
