@@ -225,7 +225,7 @@ def test_search_shows_a_short_list_and_the_id_it_shows_finds_the_entry(
 
 @pytest.mark.usefixtures("filled")
 def test_search_says_that_nothing_matches(environment: dict[str, str]) -> None:
-    assert shown(environment, "search", "zebra").startswith("No match.")
+    assert shown(environment, "search", "zebra") == "No entry matches.\n"
     assert answer(environment, "search", "stall", "--client", "codex")["hits"] == []
     assert answer(environment, "search", "stall", "--until", "2020-01-01")["hits"] == []
 

@@ -132,9 +132,11 @@ def _show(found: _Found) -> None:
             )
         )
         screen.print(Text.assemble("        ", _marked(hit.snippet, with_marks=plain)))
-    more = "" if answer.total_is_exact else "at least "
-    shown = f"{len(answer.hits)} of {more}{answer.total:,} matches" if answer.hits else "No match."
-    screen.print(Text(f"{shown}  {one_line(answer.note)}".rstrip(), style="dim"))
+    note = one_line(answer.note)
+    if answer.hits:
+        more = "" if answer.total_is_exact else "at least "
+        note = f"{len(answer.hits)} of {more}{answer.total:,} matches  {note}".rstrip()
+    screen.print(Text(note or "No entry matches.", style="dim"))
 
 
 def _marked(snippet: str, *, with_marks: bool) -> Text:
