@@ -164,3 +164,50 @@ async def test_a_superseded_value_says_what_replaced_it(server: Server, project:
     replaced = {hit["id"]: hit.get("superseded_by") for hit in answer["hits"]}
     assert replaced.get(old["id"], new["id"]) == new["id"]
     assert replaced[new["id"]] is None
+
+
+async def test_a_query_of_any_size_never_makes_an_answer_too_large(
+    server: Server, session: str
+) -> None:
+    huge = "nudibranch" * 9_000
+    wide = [
+        f"{number}" + "\N{GRINNING FACE}\N{CJK UNIFIED IDEOGRAPH-6570}" * 60
+        for number in range(150)
+    ]
+    for text in (huge, " ".join(wide), " ".join(f"{'w' * 70}{number}" for number in range(150))):
+        written = await append(server, session, text)
+        answer = await server.call("search_history", query=text, session_id=session)
+        [hit, *_] = [each for each in answer["hits"] if each["id"] == written]
+        assert hit["words"]
+        assert all(len(word) <= 80 for word in hit["words"])
+    assert hit["more_words"] > 50
+    assert len(hit["words"]) + hit["more_words"] == 100
+
+
+async def test_names_as_long_as_they_may_be_leave_the_answers_their_size(server: Server) -> None:
+    long = "\N{GRINNING FACE}" * 500
+    started = await server.call(
+        "start_session",
+        provider=long,
+        source_session_id="\N{GRINNING FACE}" * 128,
+        title=long,
+        source_client=long,
+    )
+    assert started["is_error"] is False
+    written = await append(
+        server,
+        started["session_id"],
+        "sizeable " + long * 20,
+        role=long,
+        provider=long,
+        source_client=long,
+        source_message_id="\N{GRINNING FACE}" * 128,
+        payload={"a": long[:100]},
+    )
+    by = {"session_id": started["session_id"]}
+    assert (await server.call("read_session", **by))["messages"][0]["id"] == written
+    assert (await server.call("get_message", message_id=written))["message"]["id"] == written
+    await server.call("record_fact", key="\N{GRINNING FACE}" * 200, value=f"sizeable {long}", **by)
+    assert len(await found(server, "sizeable")) == 2
+    changes = await server.call("find_changes", other_client="*")
+    assert changes["is_error"] is False

@@ -6,7 +6,10 @@ from typing import Final
 from memory.search.candidates import Candidate
 from memory.text import query
 
-__all__ = ["covered", "typed_words"]
+__all__ = ["MAX_SHOWN", "covered", "typed_words"]
+
+MAX_SHOWN: Final = 80
+"""Characters that an answer repeats of a typed word; a pasted file may be one word."""
 
 _MAX_WORDS: Final = 100  # as many as the index is asked for at most, about
 _AROUND: Final = "\"'`.,:;!?()[]{}<>\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019"
@@ -25,7 +28,15 @@ def typed_words(text: str) -> dict[str, frozenset[str]]:
 
 
 def covered(candidate: Candidate, words: Mapping[str, Collection[str]]) -> tuple[str, ...]:
-    """Return the typed words that an entry holds, wholly or in part."""
+    """Return the typed words that an entry holds, wholly or in part; long ones are cut."""
     return tuple(
-        word for word, lexemes in words.items() if any(each in candidate.places for each in lexemes)
+        _shown(word)
+        for word, lexemes in words.items()
+        if any(each in candidate.places for each in lexemes)
     )
+
+
+def _shown(word: str) -> str:
+    if len(word) <= MAX_SHOWN:
+        return word
+    return word[: MAX_SHOWN - 1] + "\N{HORIZONTAL ELLIPSIS}"

@@ -11,7 +11,7 @@ from memory.models import Entry
 from memory.text import displayable
 from memory.tools.answers import longest, room, size
 from memory.tools.arguments import choice, content, document, identifier, text, time, whole
-from memory.tools.quotes import iso, shown, shown_json
+from memory.tools.quotes import brief, iso, shown, shown_json
 from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
@@ -19,6 +19,7 @@ __all__ = ["TOOLS"]
 MAX_SOURCE_ID: Final = 512
 
 _PARTS: Final = ("content", "payload")
+_NAME_BYTES: Final = 1_000  # of a client, role or machine, so that there is room for content
 _PAYLOAD_BYTES: Final = 2_000  # of a payload beside a content that fills the answer
 
 
@@ -91,10 +92,10 @@ def _fields(entry: Entry) -> dict[str, Any]:
         "session_id": str(entry.session_id) if entry.session_id else None,
         "project_id": str(entry.project_id) if entry.project_id else None,
         "source_message_id": shown(entry.source_id),
-        "source_client": shown(entry.source_client),
-        "provider": shown(entry.provider),
-        "machine": shown(entry.machine),
-        "role": shown(entry.role),
+        "source_client": brief(entry.source_client, most=_NAME_BYTES),
+        "provider": brief(entry.provider, most=_NAME_BYTES),
+        "machine": brief(entry.machine, most=_NAME_BYTES),
+        "role": brief(entry.role, most=_NAME_BYTES),
         "order": entry.position,
         "key": shown(entry.key),
         "original_timestamp": iso(entry.occurred_at),

@@ -49,9 +49,9 @@ def shown(text: str | None) -> str | None:
     return None if text is None else displayable(text)
 
 
-def brief(text: str | None) -> str | None:
+def brief(text: str | None, *, most: int = NAME_BYTES) -> str | None:
     """Return a name for a list; one of hundreds of bytes is cut."""
-    return None if text is None else cut(displayable(text[:NAME_BYTES]), NAME_BYTES)
+    return None if text is None else cut(displayable(text[:most]), most)
 
 
 def shown_json(value: Any) -> Any:

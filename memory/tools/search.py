@@ -21,7 +21,9 @@ from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
 
+# One hit with all of these fits into any answer; its key is bounded by the ledger.
 _SNIPPET_BYTES: Final = 1_200
+_WORDS_BYTES: Final = 600
 
 
 async def _search_history(session: Transaction, call: Call) -> Answer:
@@ -61,6 +63,7 @@ async def _search_history(session: Transaction, call: Call) -> Answer:
 
 def _hit(hit: Hit, names: dict[object, str]) -> dict[str, Any]:
     entry = hit.entry
+    words = that_fit(map(shown, hit.why.words), _WORDS_BYTES)
     quoted = {
         "id": str(entry.id),
         "kind": entry.kind,
@@ -74,7 +77,8 @@ def _hit(hit: Hit, names: dict[object, str]) -> dict[str, Any]:
         "snippet": cut(shown(hit.snippet) or "", _SNIPPET_BYTES),
         "content_length": len(entry.content),
         "score": round(hit.score, 3),
-        "words": [shown(word) for word in hit.why.words],
+        "words": words,
+        "more_words": len(hit.why.words) - len(words) or None,
         "superseded_by": str(hit.superseded_by) if hit.superseded_by else None,
         "copies": hit.copies if hit.copies > 1 else None,
     }

@@ -1,5 +1,6 @@
 """Tools about sessions."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from memory import crud
@@ -9,7 +10,7 @@ from memory.drafts import CLIENTS, SessionDraft, canonical_client
 from memory.tools.answers import room
 from memory.tools.arguments import count, identifier, text
 from memory.tools.pages import page_of
-from memory.tools.quotes import iso, quote_message, shown
+from memory.tools.quotes import brief, iso, quote_message, shown
 from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
@@ -48,7 +49,7 @@ def _directory(call: Call) -> str | None:
 
 async def _read_session(session: Transaction, call: Call) -> Answer:
     view = await crud.get_session(session, call["session_id"])
-    answer: Answer = {"session": _session(view)}
+    answer: Answer = {"session": _session(view, named=brief)}
     page = await page_of(
         lambda limit: crud.read_session(
             session, call["session_id"], cursor=call["cursor"], limit=limit
@@ -60,14 +61,16 @@ async def _read_session(session: Transaction, call: Call) -> Answer:
     return {**answer, "messages": page.quotes, **page.ending}
 
 
-def _session(view: SessionView) -> dict[str, Any]:
+def _session(
+    view: SessionView, *, named: Callable[[str | None], str | None] = shown
+) -> dict[str, Any]:
     row = view.row
     return {
         "session_id": str(row.id),
-        "provider": shown(row.provider),
+        "provider": named(row.provider),
         "source_session_id": shown(row.source_session_id),
-        "source_client": shown(row.source_client),
-        "title": shown(view.title),
+        "source_client": named(row.source_client),
+        "title": named(view.title),
         "project_id": str(row.project_id) if row.project_id else None,
         "started_at": iso(row.started_at),
         "recorded_at": iso(row.recorded_at),
