@@ -1,5 +1,6 @@
 """The search itself: from a request to an answer."""
 
+import asyncio
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -106,7 +107,7 @@ async def _gather(
     """Find what matches, in the index, in the tail, by id and by phrase."""
     now = datetime.now(UTC)
     newest = await tail.read(session, progress, request)
-    recent = tail.matching(newest.sources, query.lexemes)
+    recent = await asyncio.to_thread(tail.matching, newest.sources, query.lexemes)
     frequencies = await document_frequencies(session, query.lexemes, entries=progress.entries)
     indexed = await candidates.find(session, request, frequencies, now=now)
     in_tail = Counter(lexeme for each in recent for lexeme in each.places)

@@ -4,7 +4,9 @@ The words are cut here and not in the append, which they would slow down twentyf
 what is not indexed yet is searched directly, see `memory.search.tail`.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -28,6 +30,7 @@ MAX_ENTRIES: Final = 10_000
 MAX_BYTES: Final = 16_000_000
 """Bytes of content after which a pass takes no further entry, so that memory stays bounded."""
 
+_CHUNK: Final = 250  # entries that are cut while as many are written
 # SQLSTATE: a bad value, a limit exceeded, and a vector that cannot be read.
 _REFUSED: Final = ("22", "54", "42601")
 _LOCK: Final = "hashtextextended('search index of ' || current_schema(), 0)"
@@ -82,10 +85,8 @@ async def index(session: AsyncSession, *, limit: int = 2000) -> Indexed:
         _log.warning("The rules of search have changed: its index is filled anew.")
         before = Progress(rules=RULES)
     rows = (await session.execute(_next(before, settled, limit))).all()
-    sources = [source_of(row) for row in rows]
-    documents = [document(source) for source in sources]
-    failed = await _store(session, sources, documents)
-    progress = _advanced(before, rows, documents)
+    length, failed = await _fill(session, [source_of(row) for row in rows])
+    progress = _advanced(before, rows, length)
     if rows or is_anew:
         await place.write(session, progress)
     remaining = await place.behind(session, place.after(progress), settled)
@@ -115,9 +116,7 @@ def _next(progress: Progress, settled: ColumnElement[bool], limit: int) -> Selec
     return select(*COLUMNS, *order).join(chosen, chosen.c.id == Entry.id).order_by(*order)
 
 
-def _advanced(
-    before: Progress, rows: Sequence[Row[Any]], documents: Sequence[Document]
-) -> Progress:
+def _advanced(before: Progress, rows: Sequence[Row[Any]], length: int) -> Progress:
     if not rows:
         return before
     last = rows[-1]
@@ -127,8 +126,43 @@ def _advanced(
         xid=last.xid,
         seq=last.seq,
         entries=before.entries + len(rows),
-        total_length=before.total_length + sum(each.length for each in documents),
+        total_length=before.total_length + length,
     )
+
+
+async def _fill(session: AsyncSession, sources: Sequence[Source]) -> tuple[int, int]:
+    """Write the rows of some entries; return their length in words, and how many have none.
+
+    A thread cuts the next entries while the database writes the last ones: each takes about as
+    long, and the event loop stays free for others.
+    """
+    length = failed = 0
+    async with aclosing(_documents(sources)) as chunks:
+        async for chunk, documents in chunks:
+            failed += await _store(session, chunk, documents)
+            length += sum(each.length for each in documents)
+    return length, failed
+
+
+async def _documents(
+    sources: Sequence[Source],
+) -> AsyncGenerator[tuple[Sequence[Source], Sequence[Document]], None]:
+    """Yield the entries in chunks with their documents; meanwhile the next chunk is cut."""
+    chunks = [sources[at : at + _CHUNK] for at in range(0, len(sources), _CHUNK)]
+    if not chunks:
+        return
+    ahead = _start_cutting(chunks[0])
+    try:
+        for chunk, following in zip(chunks, [*chunks[1:], []], strict=True):
+            documents = await ahead
+            ahead = _start_cutting(following)
+            yield chunk, documents
+    finally:
+        ahead.cancel()
+
+
+def _start_cutting(sources: Sequence[Source]) -> asyncio.Task[list[Document]]:
+    return asyncio.create_task(asyncio.to_thread(lambda: [document(each) for each in sources]))
 
 
 async def _store(

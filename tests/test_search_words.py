@@ -1,0 +1,90 @@
+"""Properties: every word of a text finds the text, indexed or not; scores stay in their bounds."""
+
+import uuid
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from search_fixtures import append, ask, index_all, message
+
+from memory.database import Database
+from memory.search import ranking, scores
+from memory.search.candidates import Candidate
+from memory.search.words import typed_words
+from memory.text import query
+
+CODE = (
+    "getUserById src/app/main_test.py --no-verify v1.2.3 E1234 C++ a::b::c https://example.org/x?y=1",
+    "deadbeefcafe1 01a22831-aac1-75e1-989c-c3c73fd68088 numpy-1.26.4 don't naïve дедлоки 数据库迁移",
+    "HTTPServerError C:\\temp\\x.txt @scope/package 2026-09-27T12:00:00Z ses_01AbCdEfGh23 x",
+)
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+PROSE = st.lists(st.from_regex(r"[a-z]{1,9}([_./-]?[A-Z]?[a-z0-9]{1,6}){0,3}", fullmatch=True))
+
+
+@pytest.mark.parametrize("is_indexed", [True, False], ids=["indexed", "fresh"])
+@settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(drawn=st.one_of(ANY_TEXT, PROSE.map(" ".join), st.sampled_from(CODE)))
+async def test_every_word_of_a_text_finds_it(
+    database: Database, is_indexed: bool, drawn: str
+) -> None:
+    (entry_id,) = await append(database, message(f"{drawn} {uuid.uuid4().hex}"))
+    if is_indexed:
+        await index_all(database)
+    for piece in drawn.split()[:12]:
+        if query(piece):
+            answer = await ask(database, piece, limit=100)
+            assert entry_id in {hit.entry.id for hit in answer.hits}, piece
+
+
+PLACES = st.lists(st.integers(1, 40), min_size=1, max_size=6, unique=True).map(
+    lambda places: ",".join(f"{place}A" for place in sorted(places))
+)
+CANDIDATES = st.lists(
+    st.builds(
+        Candidate,
+        id=st.uuids(),
+        places=st.dictionaries(st.sampled_from(["warm", "cach", "night"]), PLACES, min_size=1),
+        length=st.integers(0, 10_000),
+        kind=st.sampled_from(["message", "fact"]),
+        role=st.sampled_from(["user", "tool_call", "tool_result", ""]),
+        session=st.sampled_from(["", "s1", "s2", "s3"]),
+    ),
+    max_size=30,
+    unique_by=lambda each: each.id,
+)
+
+
+@given(CANDIDATES, st.floats(1, 1_000))
+def test_scores_are_shares_of_the_best_and_their_order_is_total(
+    found: list[Candidate], average: float
+) -> None:
+    asked = query("warm the cache at night")
+    weights = {"warm": 2.0, "cach": 1.0, "night": 0.5}
+    made, own = scores.of_words(found, asked, weights, average=average, depth=10)
+    assert len(made) == min(10, len(found))
+    assert own.keys() == {each.id for each in found}
+    for parts in made.values():
+        assert 0 < parts["words"] <= 1 + 1e-9
+        assert 0 <= parts.get("session", 0) <= scores.SESSION + 1e-9
+        assert 0 <= parts.get("order", 0) <= scores.ORDER * scores.MOST_PAIRS * 1.2
+    best = scores.best(made, 10)
+    totals = [scores.total(made[each]) for each in best]
+    assert totals == sorted(totals, reverse=True)
+
+
+@given(st.integers(0, 10**7), st.integers(0, 10**7))
+def test_a_rarer_word_never_weighs_less(frequency: int, entries: int) -> None:
+    assert ranking.inverse_frequency(frequency, entries) > 0
+    rarer = ranking.inverse_frequency(frequency, entries + 1)
+    assert rarer >= ranking.inverse_frequency(frequency + 1, entries + 1)
+
+
+def test_words_are_shown_as_they_were_typed() -> None:
+    typed = typed_words('How does "getUserById()" retry, and the 数据库?')
+    assert list(typed) == ["getUserById", "retry", "数据库"]
+    assert "retri" in typed["retry"]
