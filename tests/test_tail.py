@@ -30,12 +30,13 @@ def number(record: Record, context: dict[str, Any]) -> Normalised:
     """Number the records of a file, as a client that counts occurrences would."""
     if record.value.get("skip"):
         return Normalised(skipped="told to")
+    identity = str(record.value["id"])
     context["n"] = context.get("n", 0) + 1
     draft = Draft(
         kind=Kind.MESSAGE,
         content=json.dumps(record.value),
         source_client="claude",
-        source_id=str(record.value["id"]),
+        source_id=identity,
         position=context["n"],
         origin=record.origin,
     )
