@@ -12,10 +12,32 @@ from typing import Any, Final, Protocol
 
 from memory.drafts import Draft, SessionDraft
 
-__all__ = ["BATCH_BYTES", "BATCH_RECORDS", "Batch", "Importer", "Source", "Store", "Unreadable"]
+__all__ = [
+    "BATCH_BYTES",
+    "BATCH_RECORDS",
+    "UNKNOWN_SHAPE",
+    "Batch",
+    "Importer",
+    "Source",
+    "Store",
+    "Unreadable",
+]
 
 BATCH_BYTES: Final = 4 * 1024 * 1024  # a batch ends after the record that reaches this
 BATCH_RECORDS: Final = 1000
+
+UNKNOWN_SHAPE: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What reading a record of an unknown shape raises.
+
+What a client writes is data: one record of another shape must not stop those around it.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

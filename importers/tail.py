@@ -26,7 +26,14 @@ from typing import Any, Final
 import msgspec
 
 from importers.archive import Damaged, open_archive
-from importers.base import BATCH_BYTES, BATCH_RECORDS, Batch, Source, Unreadable
+from importers.base import (
+    BATCH_BYTES,
+    BATCH_RECORDS,
+    UNKNOWN_SHAPE,
+    Batch,
+    Source,
+    Unreadable,
+)
 from importers.lines import MARK_BYTES, MAX_LINE_BYTES, Line, Plain, Text, lines
 from memory.drafts import Draft, SessionDraft
 
@@ -253,8 +260,7 @@ def _normalised(record: Record, context: dict[str, Any], normalise: Normalise) -
         return normalise(record, context)
     except Malformed:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        # What a client writes is data: one record of another shape must not stop its file.
+    except UNKNOWN_SHAPE as error:
         raise Malformed(f"a shape this importer does not know ({type(error).__name__})") from error
 
 
