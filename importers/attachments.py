@@ -4,7 +4,6 @@ The same screenshot is repeated in a client's store many times over, and nobody 
 """
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Mapping
 from typing import Any
@@ -48,8 +47,8 @@ def _is_image(media_type: str | None) -> bool:
 def _decoded(body: str) -> bytes:
     try:
         return base64.b64decode(body, validate=True)
-    except binascii.Error:
-        return _bytes(body)  # cut short: still the same hash each time
+    except ValueError:
+        return _bytes(body)  # cut short, or no base64: still the same hash each time
 
 
 def _bytes(text: str) -> bytes:

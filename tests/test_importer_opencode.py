@@ -108,6 +108,20 @@ def tool(status: str, **state: Any) -> dict[str, Any]:
     }
 
 
+def write_session(root: Path, prompts: dict[str, str], *, title: str = "T") -> None:
+    """Write a session in files, with a prompt in each message."""
+    times = {"created": NOON, "updated": NOON}
+    files: dict[str, Any] = {"session/p/ses_a.json": {"id": "ses_a", "title": title, "time": times}}
+    for at, (name, text) in enumerate(prompts.items(), start=1):
+        times = {"created": NOON + at}
+        files[f"message/ses_a/{name}.json"] = {"id": name, "role": "user", "time": times}
+        files[f"part/{name}/prt_{name}.json"] = {"type": "text", "text": text}
+    for name, value in files.items():
+        path = root / "storage" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value))
+
+
 @pytest.fixture
 def client(tmp_path: Path) -> Client:
     return Client(tmp_path / "opencode")
@@ -319,9 +333,49 @@ def test_rows_that_are_no_json_are_counted_and_named(
     found = again()
     assert found.texts() == ["one", "four"]
     torn, strange = found.unreadable
-    assert "prt_msg_2 is no JSON" in torn.reason
-    assert "msg_3: a shape this importer does not know" in strange.reason
+    assert "prt_msg_2: no JSON" in torn.reason
+    assert "prt_3: a shape this importer does not know" in strange.reason
     assert {torn.path, strange.path} == {str(client.path)}
+
+
+def test_what_stands_beside_a_torn_or_odd_part_is_kept_and_each_part_is_counted(
+    client: Client, again: Callable[[], Reading]
+) -> None:
+    client.session("ses_a", 0)
+    client.message("msg_1", "ses_a", 1, 1, **answer(1, done=1))
+    client.part("prt_1", "msg_1", "ses_a", 1, type="text", text="good")
+    client.part("prt_2", "msg_1", "ses_a", 1, **tool("completed", output="half \ud83d"))
+    client.part("prt_3", "msg_1", "ses_a", 1, type="text", text="torn")
+    client.part("prt_4", "msg_1", "ses_a", 1, **tool("completed", output="x", attachments=5))
+    client.part("prt_5", "msg_1", "ses_a", 1, type="text", text="good, too")
+    client.part("prt_6", "msg_1", "ses_a", 1, type="text", text="empty")
+    client.run("UPDATE part SET data = substr(data, 1, 20) WHERE id = 'prt_3'")
+    client.run("UPDATE part SET data = NULL WHERE id = 'prt_6'")
+    client.prompt("msg_2", "ses_a", 2, "of whom")
+    client.run("UPDATE message SET data = '{' WHERE id = 'msg_2'")
+    found = again()
+    assert found.texts() == ["good", "bash: ls", "half \ud83d", "good, too"]
+    assert [each.reason.partition(":")[0] for each in found.unreadable] == [
+        *("prt_3", "prt_4", "prt_6", "msg_2")
+    ]
+    assert found.skipped == {"header of a message": 1, "part of an unreadable message": 1}
+    assert found.records == 1 + 7 + 2
+
+
+def test_a_part_that_is_torn_while_it_is_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    root = tmp_path / "opencode"
+    write_session(root, {f"msg_{number}": f"text {number}" for number in range(4)})
+    part = root / "storage" / "part" / "msg_0" / "prt_msg_0.json"
+    whole = part.read_bytes()
+    part.write_bytes(whole[:20])
+    part.with_name("prt_second.json").write_text('{"type": "text", "text": "beside"}')
+    importer, kept = OpenCodeImporter(), Reading()
+    assert read(importer, root, kept).texts() == ["beside", "text 1", "text 2", "text 3"]
+    assert len(kept.unreadable) == 1
+    part.write_bytes(whole)
+    read(importer, root, kept)
+    assert [draft.content for draft in kept.changed] == ["text 0\nbeside"]
+    assert len(read(importer, root, kept).unreadable) == 1
 
 
 def test_parts_and_errors_have_their_roles(client: Client, again: Callable[[], Reading]) -> None:
@@ -450,6 +504,25 @@ def test_each_kind_of_row_of_the_second_generation_has_its_role(
     again()
 
 
+def test_an_odd_part_in_a_row_costs_only_itself(client: Client) -> None:
+    root = client.path.parent.parent / "second"
+    second = Client(root, schema=SECOND_GENERATION)
+    second.run(
+        "INSERT INTO session_v2 VALUES ('ses_a','p',NULL,NULL,'/home/dev/proj','T','2',NULL,?,?)",
+        *(NOON, NOON),
+    )
+    odd = {"type": "tool", "id": "c", "name": "look", "state": {"content": 5}}
+    content = [{"type": "text", "text": "said"}, odd, 7, {"type": "text", "text": "too"}]
+    second.row("msg_1", "ses_a", "user", 0, 0, text="go", files=["odd"])
+    second.row("msg_2", "ses_a", "assistant", 1, 1, content=content)
+    second.row("msg_3", "ses_a", "assistant", 2, 2, content=5)
+    found = read(OpenCodeImporter(), root)
+    assert found.texts() == ["go", "said", "too"]
+    assert [each.reason.partition(":")[0] for each in found.unreadable] == [
+        *("msg_1/1", "msg_2/1", "msg_2/2", "msg_3")
+    ]
+
+
 def test_a_database_of_something_else_is_an_error_and_an_empty_one_is_not(tmp_path: Path) -> None:
     read(OpenCodeImporter(), Client(tmp_path / "new", schema="").path.parent)
     other = Client(tmp_path / "other", schema="CREATE TABLE session (token text)")
@@ -483,7 +556,7 @@ def test_a_session_in_files_is_followed_while_it_is_written(tmp_path: Path) -> N
     part.write_text(whole[:40])
     read(importer, root, kept)
     (problem,) = kept.unreadable
-    assert "prt_227df80ea001BbLdyemLOe2pq2 is no JSON" in problem.reason
+    assert "prt_227df80ea001BbLdyemLOe2pq2: no JSON" in problem.reason
     part.write_text(whole.replace("second done", "second undone"))
     read(importer, root, kept)
     assert [draft.content for draft in kept.changed] == ["second undone"]

@@ -84,7 +84,7 @@ def _read_session(tables: Tables, state: dict[str, Any], reading: Reading) -> No
         conversation = Conversation.of(name, session.get("parent_id"), tables.first(name))
         for found, behind in tables.messages(name, since, state["at"]):
             if isinstance(found, Torn):
-                reading.add_torn(tables.path, found.place, found.reason)
+                reading.add_torn(tables.path, found.place, found.reason, parts=found.parts)
             else:
                 reading.add_message(found, conversation, is_row=behind["seq"] >= 0)
             state["at"] = behind

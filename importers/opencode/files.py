@@ -126,21 +126,22 @@ class _Files:
     def read(self, name: str, look: str, reading: Reading, conversation: Conversation) -> None:
         """Read a message with its parts into the batch."""
         path = self._layout.messages / f"{name}{_JSON}"
+        parts = self._part_files(name)
         is_final = False
         try:
             row, data = _decoded(path)
-            parts = [Part(row=at, data=part) for at, part in map(_decoded, self._part_files(name))]
+        except Malformed as error:
+            reading.add_torn(str(path), 0, str(error), parts=len(parts))
+        else:
             message = Message(
                 row=row,
                 kind=str(data.get("role")),
                 created=time_of(data, "created") or 0,
                 data=data,
-                parts=parts,
+                parts=[_part(each) for each in parts],
             )
-            is_final = message.is_final
+            is_final = message.is_final and message.is_whole
             reading.add_message(message, conversation, is_row=False)
-        except Malformed as error:
-            reading.add_torn(str(path), 0, str(error))
         self.open.pop(name, None)
         if name in self._last or not is_final:
             self.open[name] = is_final
@@ -187,6 +188,14 @@ def _decoded(path: Path) -> tuple[Any, dict[str, Any]]:
     except FileNotFoundError:
         raise Malformed(f"{path.name} went away while it was read") from None
     return decoded(raw, path=str(path), place=0, name=path.stem)
+
+
+def _part(path: Path) -> Part:
+    try:
+        row, data = _decoded(path)
+    except Malformed as error:
+        return Part.torn(error, path=str(path), place=0, name=path.stem)
+    return Part(row=row, data=data)
 
 
 def _names(folder: Path) -> list[str]:

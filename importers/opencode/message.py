@@ -1,15 +1,15 @@
 """A message as OpenCode stores it, whichever layout it comes from, and what is said in it."""
 
 import hashlib
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
+from importers.base import UNKNOWN_SHAPE
+from importers.tail import Malformed, decode
 
-from importers.tail import Malformed
-
-__all__ = ["Message", "Part", "Row", "Spoken", "decoded", "time_of"]
-
+__all__ = ["Heard", "Message", "Part", "Row", "Spoken", "decoded", "strange", "time_of"]
 
 _LAST_TIME: Final = 253_402_300_800_000  # the year 10000, in milliseconds
 
@@ -32,10 +32,20 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One part of a message: a text, a tool call, a file."""
+    """One part of a message: a text, a tool call, a file.
+
+    ``fault`` says why it cannot be read; it keeps its place, and the parts beside it are read.
+    """
 
     row: Row
     data: dict[str, Any]
+    fault: str | None = None
+
+    @classmethod
+    def torn(cls, error: Exception, *, path: str, place: int, name: str) -> "Part":
+        """Return the part that cannot be read because of this error."""
+        row = Row(path=path, place=place, id=name, size=0, digest="")
+        return cls(row=row, data={}, fault=str(error))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +73,11 @@ class Message:
         completed = time_of(self.data, "completed")
         return self.kind != "assistant" or bool(completed or self.data.get("error"))
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every part of it could be read."""
+        return all(part.fault is None for part in self.parts)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spoken:
@@ -78,6 +93,35 @@ class Spoken:
     payload: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class Heard:
+    """What a message says, how many records say nothing, by rule, and which cannot be read."""
+
+    said: list[Spoken] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    torn: list[tuple[Row, str]] = field(default_factory=list)
+
+    def take(self, part: Part, read: Callable[[], list[Spoken] | str]) -> None:
+        """Add what a part says, the rule by which it says nothing, or why it cannot be read."""
+        if part.fault is not None:
+            self.torn.append((part.row, part.fault))
+            return
+        try:
+            given = read()
+        except UNKNOWN_SHAPE as error:
+            self.torn.append((part.row, strange(part.row, error)))
+            return
+        if isinstance(given, str):
+            self.skipped[given] += 1
+        else:
+            self.said += given
+
+
+def strange(row: Row, error: Exception) -> str:
+    """Return why a record that raised this error cannot be read."""
+    return f"{row.id}: a shape this importer does not know ({type(error).__name__})"
+
+
 def time_of(data: dict[str, Any], name: str) -> int | None:
     """Return one of the times that a record holds, in milliseconds."""
     times = data.get("time")
@@ -87,14 +131,14 @@ def time_of(data: dict[str, Any], name: str) -> int | None:
     return int(time)
 
 
-def decoded(text: str | bytes, *, path: str, place: int, name: str) -> tuple[Row, dict[str, Any]]:
-    """Decode a record. Raises Malformed when it is no JSON object."""
-    raw = text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
+def decoded(data: object, *, path: str, place: int, name: str) -> tuple[Row, dict[str, Any]]:
+    """Decode a record, a text or its bytes. Raises Malformed when it is no JSON object."""
+    raw = data.encode(errors="surrogatepass") if isinstance(data, str) else data
+    if not isinstance(raw, bytes):
+        raise Malformed(f"{name}: no text")
     try:
-        value = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise Malformed(f"{name} is no JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise Malformed(f"{name} is JSON, but no object")
+        value = decode(raw)
+    except Malformed as error:
+        raise Malformed(f"{name}: {error}") from error
     digest = hashlib.sha256(raw).hexdigest()
     return Row(path=path, place=place, id=name, size=len(raw), digest=digest), value

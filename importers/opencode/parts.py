@@ -1,16 +1,17 @@
 """What a message in parts says, as OpenCode wrote it until 1.x, in files and in tables.
 
 A user's message is one entry, because its parts are one prompt; of an assistant's each part is one,
-and a tool part two. Each function also counts the records that give nothing, by rule.
+and a tool part two. A part that cannot be read is told by itself, and costs no other.
 """
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from importers.attachments import attachment, label
 from importers.calls import call_text, plain
-from importers.opencode.message import Message, Part, Spoken
+from importers.opencode.message import Heard, Message, Part, Spoken
 
 __all__ = ["said_in_parts", "tool_spoken"]
 
@@ -26,13 +27,12 @@ _SKIPPED: Final = {
 _COMPACTION: Final = "compaction"  # the agent, and the mode, that write summaries
 
 
-def said_in_parts(message: Message) -> tuple[list[Spoken], Counter[str]]:
-    """Return what a message says, and how many of its records (itself, its parts) say nothing."""
-    skipped: Counter[str] = Counter()
-    said = _user(message, skipped) if message.kind == "user" else _assistant(message, skipped)
-    if not any(each.row is message.row for each in said):
-        skipped["header of a message"] += 1
-    return said, skipped
+def said_in_parts(message: Message) -> Heard:
+    """Return what a message says in its records, which are itself and its parts."""
+    heard = _user(message) if message.kind == "user" else _assistant(message)
+    if not any(each.row is message.row for each in heard.said):
+        heard.skipped["header of a message"] += 1
+    return heard
 
 
 def tool_spoken(part: Part, state: dict[str, Any], *, slot: int, nth: int = 0) -> list[Spoken]:
@@ -73,49 +73,53 @@ def tool_spoken(part: Part, state: dict[str, Any], *, slot: int, nth: int = 0) -
     return said
 
 
-def _user(message: Message, skipped: Counter[str]) -> list[Spoken]:
+def _user(message: Message) -> Heard:
+    heard = Heard()
     pieces: list[str] = []
     blobs: list[dict[str, Any]] = []
-    said: list[Spoken] = []
     for slot, part in enumerate(message.parts, start=1):
-        kind, text = part.data.get("type"), str(part.data.get("text") or "")
-        if kind == "file":
-            blobs.append(_file(part.data))
-            pieces.append(label(blobs[-1]))
-        elif kind == "subtask":
-            said.append(_subtask(part, slot))
-        elif kind != "text":
-            skipped[_rule(kind)] += 1
-        elif part.data.get("ignored") or not text.strip():
-            skipped["ignored text" if part.data.get("ignored") else "empty text"] += 1
-        elif part.data.get("synthetic"):
-            name = f"synthetic/{len(said)}"
-            said.append(Spoken(role="system", content=text, name=name, slot=slot, row=part.row))
-        else:
-            pieces.append(text)
+        heard.take(part, partial(_of_user, part, slot, heard, pieces, blobs))
     if pieces:
         payload = {"blobs": blobs} if blobs else {}
         content = "\n".join(pieces)
         prompt = Spoken(
             role="user", content=content, name="text/0", slot=0, row=message.row, payload=payload
         )
-        said.insert(0, prompt)
-    return said
+        heard.said.insert(0, prompt)
+    return heard
 
 
-def _assistant(message: Message, skipped: Counter[str]) -> list[Spoken]:
-    said: list[Spoken] = []
+def _of_user(
+    part: Part, slot: int, heard: Heard, pieces: list[str], blobs: list[dict[str, Any]]
+) -> list[Spoken] | str:
+    """Return what a part says beside the prompt, or its rule; pieces of the prompt are added."""
+    kind, text = part.data.get("type"), str(part.data.get("text") or "")
+    if kind == "file":
+        blobs.append(_file(part.data))
+        pieces.append(label(blobs[-1]))
+        return []
+    if kind == "subtask":
+        return [_subtask(part, slot)]
+    if kind != "text":
+        return _rule(kind)
+    if part.data.get("ignored") or not text.strip():
+        return "ignored text" if part.data.get("ignored") else "empty text"
+    if part.data.get("synthetic"):
+        name = f"synthetic/{len(heard.said)}"
+        return [Spoken(role="system", content=text, name=name, slot=slot, row=part.row)]
+    pieces.append(text)
+    return []
+
+
+def _assistant(message: Message) -> Heard:
+    heard = Heard()
     counts: Counter[str] = Counter()
     for slot, part in enumerate(message.parts):
-        given = _part(part, message, counts, 2 * slot)
-        if isinstance(given, str):
-            skipped[given] += 1
-        else:
-            said += given
+        heard.take(part, partial(_part, part, message, counts, 2 * slot))
     error = message.data.get("error")
     if isinstance(error, dict):
-        said.append(_error(error, message, 2 * len(message.parts)))
-    return said
+        heard.said.append(_error(error, message, 2 * len(message.parts)))
+    return heard
 
 
 def _part(part: Part, message: Message, counts: Counter[str], slot: int) -> list[Spoken] | str:

@@ -3,16 +3,15 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from importers.base import BATCH_BYTES, BATCH_RECORDS, Batch, Unreadable
-from importers.opencode.message import Message
+from importers.base import BATCH_BYTES, BATCH_RECORDS, UNKNOWN_SHAPE, Batch, Unreadable
+from importers.opencode.message import Message, strange
 from importers.opencode.parts import said_in_parts
 from importers.opencode.rows import said_in_row
 from importers.opencode.session import Conversation, attributes_of, drafts_of, session_of
 
 __all__ = ["Reading"]
 
-# What a client writes is data: one message of another shape must not stop its session.
-_UNKNOWN_SHAPE: Final = (LookupError, TypeError, ValueError, AttributeError, RecursionError)
+_ORPHAN: Final = "part of an unreadable message"  # nothing tells who said it, and when
 
 
 @dataclass(slots=True)
@@ -37,20 +36,28 @@ class Reading:
     def add_message(self, message: Message, conversation: Conversation, *, is_row: bool) -> None:
         """Add what a message says; ``is_row`` when the message is one record, parts and all."""
         self.taken += message.size
+        row = message.row
         try:
-            said, skipped = said_in_row(message) if is_row else said_in_parts(message)
-            drafts = drafts_of(said, message, conversation)
-        except _UNKNOWN_SHAPE as error:
-            reason = f"{message.row.id}: a shape this importer does not know"
-            self.add_torn(message.row.path, message.row.place, f"{reason} ({type(error).__name__})")
+            heard = said_in_row(message) if is_row else said_in_parts(message)
+            drafts = drafts_of(heard.said, message, conversation)
+        except UNKNOWN_SHAPE as error:
+            parts = 0 if is_row else len(message.parts)
+            self.add_torn(row.path, row.place, strange(row, error), parts=parts)
             return
-        records = 1 if is_row else 1 + len(message.parts)
-        self.batch.records += records
-        self.batch.imported += records - skipped.total()
-        self.batch.skipped += skipped
+        if is_row:  # parts that cannot be read are records of their own
+            read = int(bool(heard.said) or not heard.torn)
+        else:
+            read = 1 + len(message.parts) - len(heard.torn)
+        self.batch.records += read
+        self.batch.imported += read - heard.skipped.total()
+        self.batch.skipped += heard.skipped
         self.batch.drafts += drafts
+        for torn, reason in heard.torn:
+            self.add_torn(torn.path, torn.place, reason)
 
-    def add_torn(self, path: str, place: int, reason: str) -> None:
-        """Add a record that cannot be read."""
-        self.batch.records += 1
+    def add_torn(self, path: str, place: int, reason: str, *, parts: int = 0) -> None:
+        """Add a record that cannot be read, and count the parts that hang on it."""
+        self.batch.records += 1 + parts
         self.batch.unreadable.append(Unreadable(path=path, offset=place, reason=reason))
+        if parts:
+            self.batch.skipped[_ORPHAN] += parts

@@ -7,8 +7,9 @@ anomalyco/opencode and in issue threads; no store of 2.x was at hand.)
 from collections import Counter
 from typing import Any, Final
 
+from importers.base import UNKNOWN_SHAPE
 from importers.calls import plain
-from importers.opencode.message import Message, Part, Row, Spoken
+from importers.opencode.message import Heard, Message, Part, Row, Spoken, strange
 from importers.opencode.parts import said_in_parts, tool_spoken
 
 __all__ = ["said_in_row"]
@@ -22,23 +23,23 @@ _SKIPPED: Final = {
 _SAID_BY_CLIENT: Final = frozenset({"skill", "synthetic", "system"})
 
 
-def said_in_row(message: Message) -> tuple[list[Spoken], Counter[str]]:
+def said_in_row(message: Message) -> Heard:
     """Return what a row says; when it says nothing, the rule, counted once."""
     kind = message.kind
     if kind in {"user", "assistant"}:
-        said, skipped = said_in_parts(_in_parts(message))
+        heard = said_in_parts(_in_parts(message))
     elif kind in _SAID_BY_CLIENT:
-        said, skipped = _text(message, "system", message.data.get("text")), Counter()
+        heard = Heard(_text(message, "system", message.data.get("text")))
     elif kind == "compaction":
-        said, skipped = _text(message, "summary", message.data.get("summary")), Counter()
+        heard = Heard(_text(message, "summary", message.data.get("summary")))
     elif kind == "shell":
-        said, skipped = _shell(message), Counter()
+        heard = Heard(_shell(message))
     else:
-        return [], Counter([_SKIPPED.get(kind, f"unknown message: {kind}")])
-    if said:
-        return said, Counter()
-    rule = next((rule for rule in skipped if rule != "header of a message"), "empty message")
-    return [], Counter([rule])
+        return Heard(skipped=Counter([_SKIPPED.get(kind, f"unknown message: {kind}")]))
+    if heard.said or heard.torn:
+        return Heard(heard.said, torn=heard.torn)
+    rules = (rule for rule in heard.skipped if rule != "header of a message")
+    return Heard(skipped=Counter([next(rules, "empty message")]))
 
 
 def _in_parts(message: Message) -> Message:
@@ -47,25 +48,33 @@ def _in_parts(message: Message) -> Message:
     model = data.get("model")
     if isinstance(model, dict):
         data = {**data, "modelID": model.get("id"), "providerID": model.get("providerID")}
-    content = [each for each in data.get("content") or [] if isinstance(each, dict)]
+    content = list(data.get("content") or [])
     if message.kind == "user":
-        files = [each for each in data.get("files") or [] if isinstance(each, dict)]
         texts = [{"type": "text", "text": data.get("text")}] if data.get("text") else []
-        content = [*texts, *({"type": "file", **_file(each)} for each in files)]
+        content = [
+            *texts,
+            *({"type": "attached", "file": each} for each in data.get("files") or []),
+        ]
     return Message(
         row=message.row,
         kind=message.kind,
         created=message.created,
         data=data,
-        parts=[Part(row=_inner(message.row, n), data=_part(p)) for n, p in enumerate(content)],
+        parts=[_inner(message.row, place, part) for place, part in enumerate(content)],
     )
 
 
-def _inner(row: Row, place: int) -> Row:
-    return Row(path=row.path, place=row.place, id=f"{row.id}/{place}", size=0, digest=row.digest)
+def _inner(row: Row, place: int, part: Any) -> Part:
+    own = Row(path=row.path, place=row.place, id=f"{row.id}/{place}", size=0, digest=row.digest)
+    try:
+        return Part(row=own, data=_part(part))
+    except UNKNOWN_SHAPE as error:
+        return Part(row=own, data={}, fault=strange(own, error))
 
 
 def _part(part: dict[str, Any]) -> dict[str, Any]:
+    if part.get("type") == "attached":
+        return {"type": "file", **_file(part["file"])}
     if part.get("type") != "tool":
         return part
     state = part.get("state")

@@ -79,10 +79,11 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Torn:
-    """A row that is not what OpenCode writes."""
+    """A row that is not what OpenCode writes, and how many parts hang on it."""
 
     place: int
     reason: str
+    parts: int = 0
 
 
 class Tables:
@@ -197,13 +198,23 @@ class Tables:
         ).fetchall()
         try:
             own, data = self._decoded(row)
-            inner = [
-                Part(row=at, data=part) for at, part in (self._decoded(part) for part in parts)
-            ]
         except Malformed as error:
-            return Torn(place=int(row["place"]), reason=str(error))
-        created = _created(data, row)
-        return Message(row=own, kind=str(data.get("role")), created=created, data=data, parts=inner)
+            return Torn(place=int(row["place"]), reason=str(error), parts=len(parts))
+        return Message(
+            row=own,
+            kind=str(data.get("role")),
+            created=_created(data, row),
+            data=data,
+            parts=[self._part(part) for part in parts],
+        )
+
+    def _part(self, row: sqlite3.Row) -> Part:
+        try:
+            own, data = self._decoded(row)
+        except Malformed as error:
+            place, name = int(row["place"]), str(row["id"])
+            return Part.torn(error, path=self.path, place=place, name=name)
+        return Part(row=own, data=data)
 
     def _row(self, row: sqlite3.Row) -> Message | Torn:
         try:
