@@ -23,14 +23,20 @@ CALLER = Caller(client="test-client")
 
 
 @contextlib.asynccontextmanager
-async def relay(settings: Settings, port: int) -> AsyncIterator[None]:
-    """Let a port stand for the database as long as the block runs; ends every connection then."""
+async def relay(settings: Settings, port: int) -> AsyncIterator[asyncio.Event]:
+    """Let a port stand for the database as long as the block runs; ends every connection then.
+
+    Nothing passes while the event that the block gets is cleared, as when a cable is pulled.
+    """
     url = make_url(settings.database_url)
     writers: set[asyncio.StreamWriter] = set()
+    flows = asyncio.Event()
+    flows.set()
 
     async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):
             while part := await reader.read(65536):
+                await flows.wait()
                 writer.write(part)
                 await writer.drain()
         writer.close()
@@ -42,9 +48,10 @@ async def relay(settings: Settings, port: int) -> AsyncIterator[None]:
 
     server = await asyncio.start_server(serve, "127.0.0.1", port)
     try:
-        yield
+        yield flows
     finally:
         server.close()
+        flows.set()
         for writer in writers:
             writer.transport.abort()
         await server.wait_closed()
@@ -246,3 +253,60 @@ async def test_what_was_written_is_indexed_in_the_background(
         with contextlib.suppress(asyncio.CancelledError):
             await house
         await tools.close()
+
+
+async def test_a_call_that_waits_too_long_is_given_up_and_the_next_ones_work(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = Toolbox(settings)
+    assert '"is_error":false' in await tools.call("record_event", {"type": "before"}, CALLER)
+    holder = await asyncpg.connect(settings.owner_url.replace("+asyncpg", ""))
+    try:
+        async with holder.transaction():
+            await holder.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
+            monkeypatch.setattr(toolbox, "CALL_SECONDS", 0.3)
+            calls = [
+                tools.call(name, arguments, CALLER)
+                for name, arguments in [
+                    ("record_event", {"type": "lost"}),
+                    ("record_event", {"type": "lost too"}),
+                    ("search_history", {"query": "anything"}),
+                ]
+            ]
+            for answer in map(json.loads, await asyncio.gather(*calls)):
+                assert (answer["is_error"], answer["code"]) == (True, "too_slow")
+                assert "0.3 seconds" in answer["error"]
+        monkeypatch.setattr(toolbox, "CALL_SECONDS", 60.0)
+        assert '"is_error":false' in await tools.call("record_event", {"type": "after"}, CALLER)
+        types = await query(settings, "SELECT string_agg(content, ' ' ORDER BY seq) FROM entries")
+        assert types == "before after"
+    finally:
+        await holder.close()
+        await tools.close()
+
+
+async def test_a_connection_that_no_longer_answers_holds_up_no_later_call(
+    settings: Settings, free_port: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = free_port()
+    url = make_url(settings.database_url).set(host="127.0.0.1", port=port)
+    tools = Toolbox(replace(settings, database_url=url.render_as_string(hide_password=False)))
+    async with relay(settings, port) as flows:
+        assert '"is_error":false' in await tools.call("record_event", {"type": "t"}, CALLER)
+        flows.clear()
+        monkeypatch.setattr(toolbox, "CALL_SECONDS", 0.3)
+        for _ in range(4):  # more than there are connections
+            answer = json.loads(await tools.call("record_event", {"type": "t"}, CALLER))
+            assert answer["code"] == "too_slow"
+            assert "Look whether it was recorded" in answer["error"]
+            status = json.loads(await tools.call("status", {}, CALLER))
+            assert status["database"]["code"] == "too_slow"
+        monkeypatch.setattr(toolbox, "CALL_SECONDS", 60.0)
+        flows.set()
+        assert '"is_error":false' in await tools.call("list_projects", {}, CALLER)
+        await tools.close()
+
+    async def nothing_is_left() -> bool:
+        return not tools._given_up
+
+    await eventually(nothing_is_left)

@@ -3,14 +3,14 @@
 import asyncio
 import difflib
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from memory import log, search
 from memory.database import Database
-from memory.errors import InvalidInput, LedgerError
+from memory.errors import InvalidInput, LedgerError, Unavailable
 from memory.settings import Settings
 from memory.tools.answers import encode, failure, success
 from memory.tools.arguments import parse
@@ -23,8 +23,11 @@ __all__ = ["Toolbox"]
 POOL_SIZE: Final = 2
 IDLE_SECONDS: Final = 60.0  # after which no connection is kept
 HOUSE_SECONDS: Final = 10.0  # between two looks at that
+CALL_SECONDS: Final = 60.0  # for a call's work in the database; a window must not hang for ever
 INDEX_BATCH: Final = 100  # cutting words holds up the calls meanwhile
 INDEX_DELAY_SECONDS: Final = 0.5  # so that a burst of writes is indexed at once
+
+T = TypeVar("T")
 
 _log = log.get(__name__)
 _BY_NAME: Final = {tool.name: tool for tool in TOOLS}
@@ -49,6 +52,7 @@ class Toolbox:
         self._slots = asyncio.Semaphore(_connections(self._settings))
         self._writing = asyncio.Lock()
         self._written = asyncio.Event()
+        self._given_up: set[asyncio.Task[Any]] = set()
 
     async def call(self, name: str, arguments: object, caller: Caller) -> str:
         """Carry out one call and return its answer as compact JSON text."""
@@ -70,19 +74,58 @@ class Toolbox:
             call = Call(arguments=parsed, caller=caller, settings=self._settings)
             if tool.writes:
                 async with self._writing:
-                    answer = await self._run(self._database, tool, call)
+                    answer = await self._run(tool, call)
                 self._written.set()
             else:
-                answer = await self._run(self._database, tool, call)
+                answer = await self._run(tool, call)
         except LedgerError as error:
             if tool.without_database is None:
                 raise
             answer = tool.without_database(caller, error)
         return success(answer, parsed.notes)
 
-    async def _run(self, database: Database, tool: Tool, call: Call) -> Answer:
+    async def _run(self, tool: Tool, call: Call) -> Answer:
         async with self._slots:
-            return await database.transact(lambda session: tool.run(session, call))
+            return await self._bounded(
+                lambda database: database.transact(lambda session: tool.run(session, call)),
+                writes=tool.writes,
+            )
+
+    async def _bounded(
+        self, work: Callable[[Database], Coroutine[Any, Any, T]], *, writes: bool = False
+    ) -> T:
+        """Work with the database for at most CALL_SECONDS.
+
+        Work that is given up is cancelled and left behind, because a rollback on a connection
+        that answers no more may take for ever too; what follows gets connections of its own.
+        Raises Unavailable (``too_slow``).
+        """
+        if self._database is None:
+            raise self._broken or LedgerError()
+        database = self._database
+        task = asyncio.create_task(work(database))
+        try:
+            done, _ = await asyncio.wait({task}, timeout=CALL_SECONDS)
+        finally:  # the client may have cancelled the call
+            if not task.done():
+                task.cancel()
+                self._leave(task)
+        if done:
+            return task.result()
+        if self._database is database:
+            self._database = Database(database.settings)
+            self._leave(asyncio.create_task(database.close()))
+        raise Unavailable(_too_slow(writes=writes), code="too_slow")
+
+    def _leave(self, task: asyncio.Task[Any]) -> None:
+        """Let a task end by itself, whatever comes of it."""
+        self._given_up.add(task)
+        task.add_done_callback(self._forget)
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._given_up.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _log.info("work that was given up ended with %s", type(task.exception()).__name__)
 
     async def keep_house(self) -> None:
         """Index what was written and close idle connections, until it is cancelled."""
@@ -106,16 +149,17 @@ class Toolbox:
 
     async def _index(self) -> bool:
         """Index one bounded batch; return whether to go on at once."""
-        if self._database is None:
-            return False
-        indexed = await self._database.transact(partial(search.index, limit=INDEX_BATCH))
+        batch = partial(search.index, limit=INDEX_BATCH)
+        indexed = await self._bounded(lambda database: database.transact(batch))
         return bool(indexed.remaining and indexed.count)
 
     async def _close_idle(self) -> None:
         while self._database is not None:
             await asyncio.sleep(HOUSE_SECONDS)
-            close = partial(self._database.close_idle, seconds=IDLE_SECONDS)
-            await self._round("closing idle connections", close)
+            await self._round("closing idle connections", self._close_when_idle)
+
+    async def _close_when_idle(self) -> bool:
+        return await self._bounded(lambda database: database.close_idle(seconds=IDLE_SECONDS))
 
     async def _round(self, what: str, work: Callable[[], Awaitable[bool]]) -> bool:
         """Do one round of the background's work; an error ends the round and nothing else."""
@@ -132,6 +176,13 @@ def _log_unexpected(what: str, error: Exception) -> None:
     """Log an error that is none of ours: where it arose, since its text may hold a secret."""
     stack = "".join(traceback.format_tb(error.__traceback__))
     _log.error("%s failed with %s\n%s", what, type(error).__name__, stack)
+
+
+def _too_slow(*, writes: bool) -> str:
+    said = f"The database did not answer within {CALL_SECONDS:g} seconds, so the call was given up."
+    if writes:
+        return f"{said} Look whether it was recorded before you call again."
+    return f"{said} Try again, or narrow the call; `memory doctor` says more."
 
 
 def _find(name: str) -> Tool:
