@@ -592,6 +592,32 @@ def test_a_session_file_that_is_torn_is_read_when_it_is_whole(tmp_path: Path) ->
     session.write_text(whole[:20])
     importer, kept = OpenCodeImporter(), Reading()
     read(importer, root, kept)
+    read(importer, root, kept)
     assert (len(kept.unreadable), kept.drafts) == (1, [])
     session.write_text(whole)
     assert len(read(importer, root, kept).messages()) == 12
+
+
+def test_a_torn_first_message_is_told_once_and_blocks_no_other(tmp_path: Path) -> None:
+    root = tmp_path / "opencode"
+    write_session(root, {f"msg_{number}": f"text {number}" for number in range(4)})
+    first = root / "storage" / "message" / "ses_a" / "msg_0.json"
+    project = root / "storage" / "project" / "p.json"
+    session = root / "storage" / "session" / "p" / "ses_a.json"
+    session.write_text(json.dumps({**json.loads(session.read_text()), "projectID": "p"}))
+    project.parent.mkdir()
+    project.write_text('{"worktree": "/ho')
+    whole = first.read_bytes()
+    first.write_bytes(whole[:9])
+    importer, kept = OpenCodeImporter(), Reading()
+    assert read(importer, root, kept).texts() == ["text 1", "text 2", "text 3"]
+    assert kept.skipped == {"part of an unreadable message": 1}
+    assert read(importer, root, kept).records == 1 + 4 * 2
+    (torn,) = kept.unreadable
+    assert torn.path == str(first)
+    first.write_bytes(whole)
+    before = set(kept.entries)
+    found = read(importer, root, kept)
+    assert found.texts() == ["text 0", "text 1", "text 2", "text 3"]
+    assert len(set(found.entries) - before) == 1, "the others keep their identities"
+    assert not found.changed

@@ -3,11 +3,15 @@
 Each session, message and part is a JSON file, rewritten in place. The checkpoint of a session:
 ``session`` is how its own file looked, ``messages`` how each message looked (``time:size``, and
 behind a ``|`` the same of its parts while it is open), ``open`` which messages may still get parts,
-and whether each is final. A message is open until it is final and two others follow it.
+and whether each is final. A message is open until it is final and two others follow it. ``begun``
+is the time by which the messages are known again: it stays, whatever becomes of the first of them.
+``torn`` is how the session's own file looked when it could not be read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,20 +64,21 @@ def read_files(source: Source, state: Mapping[str, Any] | None) -> Batch:
     files = _Files(layout, before)
     own = _look(source.path)
     changed = files.changed()
-    if before.get("session") == own and not changed:
+    if before.get("torn") == own or (before.get("session") == own and not changed):
         return Batch(state=before)
     reading = Reading()
-    after = {"session": own, "messages": files.known, "open": files.open}
     try:
         session = _session(layout)
-        conversation = Conversation.of(session["id"], session.get("parent_id"), files.begun())
-        if before.get("session") != own:
-            session.setdefault("directory", files.directory())
-            reading.add_session(session)
-    except Malformed as error:  # without these nothing can be told: try again when they change
+    except Malformed as error:  # whose the messages are is not known: wait until it changes
         reading.add_torn(str(source.path), 0, str(error))
-        reading.batch.state = before | {"session": own} if before else {}
+        reading.batch.state = {**before, "torn": own}
         return reading.batch
+    begun = before.get("begun") or files.begun()
+    conversation = Conversation.of(session["id"], session.get("parent_id"), begun)
+    if before.get("session") != own:
+        session.setdefault("directory", files.directory())
+        reading.add_session(session)
+    after = {"session": own, "messages": files.known, "open": files.open, "begun": begun}
     for name, look in changed:
         if reading.is_full:
             reading.batch.finished = False
@@ -106,19 +111,13 @@ class _Files:
         ]
 
     def begun(self) -> int | None:
-        """Return when the first message was made, in milliseconds. Raises Malformed."""
-        if not self._names:
-            return None
-        _, data = _decoded(self._layout.messages / f"{self._names[0]}{_JSON}")
-        return time_of(data, "created")
+        """Return when the first message that can be read was made, in milliseconds."""
+        first = next(self._readable(), None)
+        return None if first is None else time_of(first, "created")
 
     def directory(self) -> str | None:
-        """Return the directory that an answer names, for a session that names none.
-
-        Raises Malformed.
-        """
-        for name in self._names[: _STILL_OPEN * 2]:
-            _, data = _decoded(self._layout.messages / f"{name}{_JSON}")
+        """Return the directory that an answer names, for a session that names none."""
+        for data in islice(self._readable(), _STILL_OPEN * 2):
             if isinstance(data.get("path"), dict) and data["path"].get("cwd"):
                 return str(data["path"]["cwd"])
         return None
@@ -147,6 +146,11 @@ class _Files:
             self.open[name] = is_final
             look = look if "|" in look else f"{look}|{self._look_of_parts(name)}"
         self.known[name] = look
+
+    def _readable(self) -> Iterator[dict[str, Any]]:
+        for name in self._names:
+            with suppress(Malformed):  # counted when the message itself is read
+                yield _decoded(self._layout.messages / f"{name}{_JSON}")[1]
 
     def _known_look(self, name: str) -> str | None:
         known = self.known.get(name)
@@ -178,7 +182,8 @@ def _session(layout: Layout) -> dict[str, Any]:
     }
     about = layout.storage / "project" / f"{project}{_JSON}"
     if project and about.is_file():
-        session["worktree"] = _decoded(about)[1].get("worktree")
+        with suppress(Malformed):  # an ornament: the session has its own directory
+            session["worktree"] = _decoded(about)[1].get("worktree")
     return session
 
 
