@@ -5,16 +5,16 @@ A message's source id is its row's ``uuid``; further parts of the same row are `
 since neither times nor line numbers are in the order of the conversation.
 """
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from importers.attributes import attribute, digest
 from importers.claude.blocks import Part, parts
 from importers.claude.copies import copied_uuids
 from importers.claude.head import LAST_COPYING, is_kept, version_of
 from importers.claude.place import Place
 from importers.claude.sessions import PROVIDER, Owner, moment, owner_of, session_draft
-from importers.claude.titles import TITLES, attribute, normalise_title, waiting_title
+from importers.claude.titles import TITLES, normalise_title, waiting_title
 from importers.claude.usage import usage_of
 from importers.tail import Malformed, Normalised, Record
 from memory.drafts import Draft, Kind, content_hash, session_id_of
@@ -127,10 +127,10 @@ def _as_message(row: dict[str, Any], context: dict[str, Any], place: Place) -> d
     }
     if not isinstance(row.get("uuid"), str):
         session = str(row.get("sessionId") or place.session)
-        digest = hashlib.sha256(repr(prompt).encode(errors="surrogatepass")).hexdigest()[:32]
+        typed_hash = digest(repr(prompt))
         counts: dict[str, int] = context.setdefault("queued", {})
-        counts[digest] = counts.get(digest, 0) + 1
-        message["uuid"] = f"queued/{session}/{digest}/{counts[digest]}"
+        counts[typed_hash] = counts.get(typed_hash, 0) + 1
+        message["uuid"] = f"queued/{session}/{typed_hash}/{counts[typed_hash]}"
     return message
 
 
@@ -174,7 +174,10 @@ def _announce(
     number, last = models.get(name, (0, None))
     if isinstance(model, str) and model not in {last, "<synthetic>", ""}:
         models[name] = [number + 1, model]
-        given.drafts.append(attribute(name, "model", model, nth=number + 1, row=row))
+        at = moment(row)
+        given.drafts.append(
+            attribute(PROVIDER, name, "model", model, nth=number + 1, occurred_at=at)
+        )
 
 
 def _describe(row: Mapping[str, Any], found: list[Part], context: dict[str, Any]) -> None:
@@ -200,5 +203,4 @@ def _describe(row: Mapping[str, Any], found: list[Part], context: dict[str, Any]
 
 def _where(row: Mapping[str, Any]) -> str:
     """Return a hash of a row's directory and branch."""
-    text = f"{row.get('cwd')}\n{row.get('gitBranch')}"
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+    return digest(f"{row.get('cwd')}\n{row.get('gitBranch')}")[:16]

@@ -1,17 +1,17 @@
 """Titles: rows without a uuid that name a session, sometimes another one."""
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from importers.attributes import attribute, count_value
 from importers.claude.head import peek
 from importers.claude.place import Place, last_uuids, transcripts
 from importers.claude.sessions import PROVIDER, Owner, moment, session_draft
 from importers.tail import Normalised, Record, decode
-from memory.drafts import Draft, Kind, content_hash, session_attribute, session_id_of
+from memory.drafts import Draft
 
-__all__ = ["TITLES", "attribute", "normalise_title", "waiting_title"]
+__all__ = ["TITLES", "normalise_title", "waiting_title"]
 
 TITLES: Final[Mapping[str, str]] = {
     "summary": "summary",
@@ -63,22 +63,6 @@ def waiting_title(session: str, context: dict[str, Any], place: Place) -> list[D
     return _titled(session, _text(row), context).drafts
 
 
-def attribute(session: str, name: str, value: str, *, nth: int, row: Mapping[str, Any]) -> Draft:
-    """Return an attribute of a session; ``nth`` tells a value that returns from a repeated row."""
-    session_id = session_id_of(PROVIDER, session)
-    return Draft(
-        kind=Kind.SESSION,
-        content=value,
-        source_client=PROVIDER,
-        provider=PROVIDER,
-        session_id=session_id,
-        source_id=f"{name}/{session}/{_digest(value)}/{nth}",
-        key=session_attribute(session_id, name),
-        occurred_at=moment(row),
-        fingerprint=content_hash(name, value),
-    )
-
-
 def _summary(leaf: str, title: str, context: dict[str, Any], place: Place) -> Normalised:
     """Give a summary to the session whose last row it names, which is often another one's."""
     for path, _ in transcripts(place.project):
@@ -96,21 +80,15 @@ def _summary(leaf: str, title: str, context: dict[str, Any], place: Place) -> No
 
 
 def _titled(session: str, title: str, context: dict[str, Any]) -> Normalised:
-    """Return the title as an attribute; the context keeps hashes, for a title may hold a secret."""
     known: dict[str, dict[str, Any]] = context.setdefault("titles", {})
-    seen = known.setdefault(session, {"last": "", "counts": {}})
-    digest = _digest(title)
-    if seen["last"] == digest:
+    nth = count_value(known.setdefault(session, {}), title)
+    if nth is None:
         return Normalised(skipped="title: repeated")
-    nth = seen["counts"][digest] = seen["counts"].get(digest, 0) + 1
-    seen["last"] = digest
-    row = {"timestamp": context.get("at")}
-    return Normalised(drafts=[attribute(session, "title", title, nth=nth, row=row)])
+    at = moment({"timestamp": context.get("at")})
+    return Normalised(
+        drafts=[attribute(PROVIDER, session, "title", title, nth=nth, occurred_at=at)]
+    )
 
 
 def _text(row: Mapping[str, Any]) -> str:
     return str(row.get(TITLES[str(row["type"])]) or "").strip()[:MAX_TITLE]
-
-
-def _digest(value: str) -> str:
-    return hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()[:32]

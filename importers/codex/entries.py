@@ -6,6 +6,7 @@ for the user interface.
 
 from typing import Any, Final
 
+from importers.attributes import attribute, forked_from
 from importers.calls import plain
 from importers.codex.envelope import Line, LineKind, line_of, when
 from importers.codex.items import Spoken, Unsaid, spoken
@@ -20,9 +21,9 @@ from importers.codex.turns import (
     time_of,
 )
 from importers.tail import Malformed, Normalised, Record
-from memory.drafts import Draft, Kind, content_hash, session_attribute, session_id_of
+from memory.drafts import Draft, Kind, content_hash, session_id_of
 
-__all__ = ["attribute", "normalise"]
+__all__ = ["normalise"]
 
 _DUPLICATES: Final = frozenset(
     {
@@ -88,22 +89,6 @@ def normalise(record: Record, context: dict[str, Any]) -> Normalised:
     return given
 
 
-def attribute(thread: str, name: str, value: str, *, source_id: str, **rest: Any) -> Draft:
-    """Return the draft of something that became known of a session later."""
-    session_id = session_id_of(PROVIDER, thread)
-    return Draft(
-        kind=Kind.SESSION,
-        content=value,
-        source_client=PROVIDER,
-        provider=PROVIDER,
-        session_id=session_id,
-        source_id=source_id,
-        key=session_attribute(session_id, name),
-        fingerprint=content_hash(name, value),
-        **rest,
-    )
-
-
 def _begin(line: Line, record: Record, context: dict[str, Any], given: Normalised) -> None:
     """Start the file's session: from its header, or from its name when the header is lost."""
     header = line.payload if line.kind is LineKind.HEADER else {}
@@ -115,19 +100,9 @@ def _begin(line: Line, record: Record, context: dict[str, Any], given: Normalise
     context["home"] = context["cwd"] = header.get("cwd")
     given.sessions.append(session_of(thread, header, started))
     if header.get("forked_from_id"):
-        given.drafts.append(
-            _fork(thread, str(header["forked_from_id"]), _found(line, record, context))
-        )
-
-
-def _fork(thread: str, origin: str, found: dict[str, Any]) -> Draft:
-    """Return the edge to the thread that this one was forked from.
-
-    It is the one that the runner makes when it meets copied entries; since 0.158 a fork has none.
-    """
-    copy, owner = session_id_of(PROVIDER, thread), session_id_of(PROVIDER, origin)
-    source_id = f"forked_from/{copy}/{owner}"
-    return attribute(thread, "forked_from", str(owner), source_id=source_id, **found)
+        # Since 0.158 a fork has no copied entries by which the runner would know it.
+        found = _found(line, record, context)
+        given.drafts.append(forked_from(PROVIDER, thread, str(header["forked_from_id"]), **found))
 
 
 def _drafts(line: Line, record: Record, context: dict[str, Any]) -> list[Draft]:
@@ -156,7 +131,8 @@ def _turn_context(line: Line, record: Record, context: dict[str, Any]) -> list[D
     # A fork's replay says the model of its parent's turns, so the turn alone does not tell them.
     source_id = f"{context['thread']}:{identify(context, 'model', hash_of(model))}"
     found = _found(line, record, context)
-    return [attribute(context["thread"], "model", str(model), source_id=source_id, **found)]
+    thread = context["thread"]
+    return [attribute(PROVIDER, thread, "model", str(model), source_id=source_id, **found)]
 
 
 def _event(line: Line, record: Record, context: dict[str, Any]) -> list[Draft]:
@@ -204,12 +180,9 @@ def _usage(line: Line, record: Record, context: dict[str, Any]) -> list[Draft]:
         raise Unsaid("client event")
     enter_turn(context, line.payload.get("turn_id"))
     source_id = identify(context, "tokens", hash_of(total))
-    found = _found(line, record, context)
-    return [
-        attribute(
-            context["thread"], "tokens", str(total), source_id=source_id, payload=usage, **found
-        )
-    ]
+    given = {"payload": usage, **_found(line, record, context)}
+    thread = context["thread"]
+    return [attribute(PROVIDER, thread, "tokens", str(total), source_id=source_id, **given)]
 
 
 def _summary(line: Line, record: Record, context: dict[str, Any]) -> list[Draft]:

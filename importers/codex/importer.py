@@ -1,16 +1,17 @@
 """Codex as an importer: its stores, its rollouts, and a title for each session."""
 
+import copy
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from importers import tail
+from importers.attributes import attribute, count_value
 from importers.base import Batch, Source, Store
-from importers.codex.entries import attribute, normalise
+from importers.codex.entries import normalise
 from importers.codex.rollouts import ARCHIVED, SESSIONS, Forks, rollouts
 from importers.codex.thread import PROVIDER
 from importers.codex.titles import Titles
-from importers.codex.turns import hash_of
 
 __all__ = ["CodexImporter"]
 
@@ -58,9 +59,10 @@ def _add_title(batch: Batch, titles: Titles) -> None:
     context = dict(batch.state.get("context") or {})
     thread = context.get("thread")
     title = titles.of(thread) if thread else None
-    if thread and title and title != context.get("title"):
-        count = context["titles"] = context.get("titles", 0) + 1  # a title may come back
-        source_id = f"{thread}:title:{count}:{hash_of(title)}"
-        batch.drafts.append(attribute(thread, "title", title, source_id=source_id))
-        context["title"] = title
+    if not thread or not title:
+        return
+    seen = context["titled"] = copy.deepcopy(context.get("titled", {}))
+    nth = count_value(seen, title)
+    if nth is not None:
+        batch.drafts.append(attribute(PROVIDER, thread, "title", title, nth=nth))
         batch.state = {**batch.state, "context": context}

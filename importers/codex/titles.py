@@ -85,7 +85,7 @@ def _from_index(path: Path) -> dict[str, str]:
     for line in path.read_bytes().splitlines():
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue  # a torn line; the whole one comes with the next change
         if isinstance(row, dict) and row.get("id"):
             _keep(titles, str(row["id"]), row.get("thread_name"))

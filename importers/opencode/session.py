@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from importers.attributes import attribute, forked_from
 from importers.opencode.message import Message, Spoken
 from memory.drafts import (
     Draft,
     Kind,
     SessionDraft,
     content_hash,
-    session_attribute,
     session_id_of,
 )
 
@@ -80,13 +80,10 @@ def attributes_of(session: Mapping[str, Any]) -> list[Draft]:
     at = when(session.get("time_updated"))
     drafts = []
     if title is not None:
-        digest = hashlib.sha256(title.encode(errors="surrogatepass")).hexdigest()[:32]
-        drafts.append(_attribute(name, "title", title, f"{name}/title/{digest}", at))
+        drafts.append(attribute(PROVIDER, name, "title", title, occurred_at=at))
     if session.get("fork_session_id"):
-        copy = session_id_of(PROVIDER, name)
-        owner = session_id_of(PROVIDER, str(session["fork_session_id"]))
-        source_id = f"forked_from/{copy}/{owner}"  # as the runner names it for copied entries
-        drafts.append(_attribute(name, "forked_from", str(owner), source_id, at))
+        source = str(session["fork_session_id"])
+        drafts.append(forked_from(PROVIDER, name, source, occurred_at=at))
     return drafts
 
 
@@ -122,21 +119,6 @@ def when(milliseconds: Any) -> datetime | None:
         return datetime.fromtimestamp(milliseconds / 1000, UTC)
     except (OverflowError, OSError, ValueError):
         return None
-
-
-def _attribute(session: str, name: str, value: str, source_id: str, at: datetime | None) -> Draft:
-    session_id = session_id_of(PROVIDER, session)
-    return Draft(
-        kind=Kind.SESSION,
-        content=value,
-        source_client=PROVIDER,
-        provider=PROVIDER,
-        session_id=session_id,
-        source_id=source_id,
-        key=session_attribute(session_id, name),
-        occurred_at=at,
-        fingerprint=content_hash(name, value),
-    )
 
 
 def _facts(message: Message) -> dict[str, Any]:
