@@ -163,7 +163,19 @@ CASES: dict[str, tuple[str, Any, str]] = {
         {**MESSAGE, "source_message_id": "\N{SNOWMAN}" * 200},
         "too_large",
     ),
-    "too long a key": ("record_fact", {**FACT, "key": "k" * 201}, "too_large"),
+    "too many bytes of a session's source id": (
+        "start_session",
+        {"provider": "p", "source_session_id": "\N{SNOWMAN}" * 171},
+        "too_large",
+    ),
+    "too many bytes of a record's source id": (
+        "record_fact",
+        {**FACT, "source_message_id": "\N{SNOWMAN}" * 171},
+        "too_large",
+    ),
+    "too long a key": ("record_fact", {**FACT, "key": "k" * 1025}, "too_large"),
+    "too many bytes of a key": ("record_fact", {**FACT, "key": "\N{SNOWMAN}" * 342}, "too_large"),
+    "too long a type": ("record_event", {"type": "t" * 201}, "too_large"),
     "too long a name": ("create_project", {"name": "n" * 201}, "too_large"),
     "too deep a payload": ("append_message", {**MESSAGE, "payload": None}, "too_large"),
     # credentials
@@ -322,6 +334,21 @@ async def test_an_unknown_argument_is_answered_with_the_right_names(server: Serv
     answer = await server.call("record_fact", kye="k", value="v")
     assert "Did you mean key?" in answer["error"]
     assert "expected_id" in answer["error"]
+
+
+async def test_an_id_of_too_many_bytes_is_told_by_its_name_and_one_of_the_most_is_taken(
+    server: Server, ids: dict[str, str]
+) -> None:
+    most, over = "\N{SNOWMAN}" * 170, "\N{SNOWMAN}" * 171
+    message = {**MESSAGE, "session_id": ids[SESSION]}
+    for tool, name, arguments in [
+        ("start_session", "source_session_id", {"provider": "p"}),
+        ("append_message", "source_message_id", message),
+        ("record_event", "source_message_id", {"type": "t"}),
+    ]:
+        refused = await server.call_with(tool, {**arguments, name: over})
+        assert refused["error"] == f"{name} takes at most 512 bytes of UTF-8."
+        assert (await server.call_with(tool, {**arguments, name: most}))["is_error"] is False
 
 
 async def test_ordinary_text_is_no_secret(server: Server, ids: dict[str, str]) -> None:

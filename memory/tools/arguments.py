@@ -17,6 +17,7 @@ from memory.tools.readings import (
     MAX_TEXT,
     MAX_WHOLE,
     named,
+    read_bounded,
     read_choice,
     read_content,
     read_count,
@@ -32,6 +33,7 @@ from memory.tools.readings import (
 __all__ = [
     "Arguments",
     "Parameter",
+    "bounded",
     "choice",
     "content",
     "count",
@@ -125,6 +127,12 @@ def text(
 ) -> Parameter:
     """Declare a short text; characters are counted."""
     read = partial(read_text, most=most, may_be_empty=may_be_empty)
+    return Parameter(name=name, json_type="string", about=about, read=read, required=required)
+
+
+def bounded(name: str, about: str = "", *, most: int, required: bool = False) -> Parameter:
+    """Declare a short text that the ledger bounds by its bytes."""
+    read = partial(read_bounded, most=most)
     return Parameter(name=name, json_type="string", about=about, read=read, required=required)
 
 

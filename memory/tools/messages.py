@@ -10,13 +10,11 @@ from memory.errors import InvalidInput
 from memory.models import Entry
 from memory.text import displayable
 from memory.tools.answers import longest, room, size
-from memory.tools.arguments import choice, content, document, identifier, text, time, whole
+from memory.tools.arguments import bounded, choice, content, document, identifier, text, time, whole
 from memory.tools.quotes import brief, iso, shown, shown_json
 from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
-
-MAX_SOURCE_ID: Final = 512
 
 _PARTS: Final = ("content", "payload")
 _NAME_BYTES: Final = 1_000  # of a client, role or machine, so that there is room for content
@@ -116,7 +114,12 @@ TOOLS: Final = (
         ),
         parameters=(
             identifier("session_id", "from start_session", required=True),
-            text("source_message_id", "the client's own id", most=MAX_SOURCE_ID, required=True),
+            bounded(
+                "source_message_id",
+                "the client's own id",
+                most=crud.MAX_SOURCE_ID_BYTES,
+                required=True,
+            ),
             content("content", required=True),
             time("original_timestamp", "ISO 8601; without zone UTC", required=True),
             text("role", "user, assistant, system, tool_call, tool_result ..."),

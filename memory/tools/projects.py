@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from memory import crud
 from memory.crud import ProjectSummary
+from memory.crud.projects import MAX_DESCRIPTION, MAX_NAME
 from memory.database import Transaction
 from memory.errors import InvalidInput
 from memory.tools.answers import cut, room, that_fit
@@ -12,9 +13,6 @@ from memory.tools.quotes import brief, iso, shown
 from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
-
-MAX_NAME: Final = 200
-MAX_DESCRIPTION: Final = 10_000
 
 _ABOUT_BYTES: Final = 400  # of a description in the list
 _DIRECTORIES: Final = 3  # of a project in the list

@@ -17,6 +17,7 @@ __all__ = [
     "MAX_TEXT",
     "MAX_WHOLE",
     "named",
+    "read_bounded",
     "read_choice",
     "read_content",
     "read_count",
@@ -56,6 +57,16 @@ def read_text(name: str, value: Any, _notes: list[str], *, most: int, may_be_emp
         raise InvalidInput(f"{name} is empty; give it at least one character or leave it out.")
     if len(found) > most:
         raise InvalidInput(f"{name} takes at most {most} characters.", code="too_large")
+    return found
+
+
+def read_bounded(name: str, value: Any, _notes: list[str], *, most: int) -> str:
+    """Return a short text of at most so many bytes of UTF-8, as the ledger counts them."""
+    found = _string(name, value)
+    if not found.strip():
+        raise InvalidInput(f"{name} is empty; give it at least one character or leave it out.")
+    if len(found.encode("utf-8", "surrogatepass")) > most:
+        raise InvalidInput(f"{name} takes at most {most} bytes of UTF-8.", code="too_large")
     return found
 
 

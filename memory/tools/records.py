@@ -10,15 +10,14 @@ from memory.database import Transaction
 from memory.drafts import STATE_KEY, Draft, Kind, content_hash
 from memory.errors import Conflict
 from memory.models import Entry
-from memory.tools.arguments import Parameter, content, document, identifier, text, time
+from memory.tools.arguments import Parameter, bounded, content, document, identifier, text, time
 from memory.tools.attribution import find_place, source_of
 from memory.tools.quotes import quote_value, shown
 from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
 
-MAX_KEY: Final = 200
-MAX_SOURCE_ID: Final = 512
+MAX_TYPE: Final = 200
 
 
 async def _record_fact(session: Transaction, call: Call) -> Answer:
@@ -121,7 +120,9 @@ def _shared(*, project_required: bool = False) -> tuple[Parameter, ...]:
     return (
         identifier("project_id", project, required=project_required),
         identifier("session_id", "default: the calling window's"),
-        text("source_message_id", "the message it was taken from", most=MAX_SOURCE_ID),
+        bounded(
+            "source_message_id", "the message it was taken from", most=crud.MAX_SOURCE_ID_BYTES
+        ),
         text("source_client", "default: the calling client"),
         time("occurred_at", "ISO 8601, default now; without zone UTC"),
     )
@@ -140,7 +141,7 @@ TOOLS: Final = (
             " old one, which stays in the history. Credentials are refused."
         ),
         parameters=(
-            text("key", "short and stable", most=MAX_KEY, required=True),
+            bounded("key", "short and stable", most=crud.MAX_KEY_BYTES, required=True),
             content("value", required=True),
             *_shared(),
             _EXPECTED,
@@ -157,7 +158,7 @@ TOOLS: Final = (
             " supersedes it; the history keeps both."
         ),
         parameters=(
-            text("key", "short and stable", most=MAX_KEY, required=True),
+            bounded("key", "short and stable", most=crud.MAX_KEY_BYTES, required=True),
             content("decision", required=True),
             content("rationale", "the reasons, and what was ruled out"),
             *_shared(),
@@ -175,7 +176,7 @@ TOOLS: Final = (
             " holds in every project."
         ),
         parameters=(
-            text("key", "short and stable", most=MAX_KEY, required=True),
+            bounded("key", "short and stable", most=crud.MAX_KEY_BYTES, required=True),
             content("value", required=True),
             *_shared(),
             _EXPECTED,
@@ -188,7 +189,7 @@ TOOLS: Final = (
         title="Record an event",
         description="Record that something happened: a release, an outage, a finished step.",
         parameters=(
-            text("type", "such as release", most=MAX_KEY, required=True),
+            text("type", "such as release", most=MAX_TYPE, required=True),
             document("payload", "anything structured"),
             content("text", "what happened, in a sentence"),
             *_shared(),

@@ -5,17 +5,17 @@ from typing import Any, Final
 
 from memory import crud
 from memory.crud import SessionView
+from memory.crud.sessions import MAX_TITLE
 from memory.database import Transaction
 from memory.drafts import CLIENTS, SessionDraft, canonical_client
 from memory.tools.answers import room
-from memory.tools.arguments import count, identifier, text
+from memory.tools.arguments import bounded, count, identifier, text
 from memory.tools.pages import page_of
 from memory.tools.quotes import brief, iso, quote_message, shown
 from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
 
-MAX_SOURCE_ID: Final = 512
 DEFAULT_PAGE: Final = 50
 MOST_A_PAGE: Final = 200
 
@@ -88,8 +88,13 @@ TOOLS: Final = (
         ),
         parameters=(
             text("provider", "claude, codex, opencode or another name", required=True),
-            text("source_session_id", "the client's own id", most=MAX_SOURCE_ID, required=True),
-            text("title"),
+            bounded(
+                "source_session_id",
+                "the client's own id",
+                most=crud.MAX_SOURCE_ID_BYTES,
+                required=True,
+            ),
+            text("title", most=MAX_TITLE),
             identifier("project_id"),
             text("source_client", "default: the calling client"),
         ),
