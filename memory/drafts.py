@@ -26,6 +26,7 @@ __all__ = [
     "project_id_of",
     "session_attribute",
     "session_id_of",
+    "spelled",
 ]
 
 _NAMESPACE: Final = uuid.UUID("6b2c1c1e-6f0e-5d3c-9a44-0f6b8f3f2d10")
@@ -68,13 +69,19 @@ KEYED: Final = frozenset(
 
 def canonical_client(name: str) -> str:
     """Return the short name of a client: ``claude-code`` is ``claude``; others stay as they are."""
-    lowered = name.strip().lower()
-    return next((short for short, names in CLIENTS.items() if lowered in names), lowered)
+    stored = spelled(name)
+    return next((short for short, names in CLIENTS.items() if stored in names), stored)
+
+
+def spelled(name: str) -> str:
+    """Return a client's name as it is stored: those of the known clients in lower case."""
+    name = name.strip()
+    return name.lower() if any(name.lower() in names for names in CLIENTS.values()) else name
 
 
 def client_names(name: str) -> tuple[str, ...]:
     """Return every name under which this client may have written, for filters."""
-    return tuple(dict.fromkeys((*CLIENTS.get(canonical_client(name), ()), name.strip())))
+    return tuple(dict.fromkeys((*CLIENTS.get(canonical_client(name), ()), spelled(name))))
 
 
 def session_id_of(provider: str, source_session_id: str) -> uuid.UUID:

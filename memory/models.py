@@ -51,6 +51,7 @@ VECTOR_DIMENSIONS: Final = 384
 
 _KINDS: Final = ", ".join(f"'{kind}'" for kind in Kind)
 _NOW: Final = text("clock_timestamp()")
+_SORTED: Final = Text(collation="C")  # the same order everywhere, so that a prefix is a range
 
 
 class TransactionNumber(UserDefinedType[int]):
@@ -135,6 +136,7 @@ class Entry(Base):
         CheckConstraint("octet_length(source_id) <= 512", name="source_id"),
         CheckConstraint("octet_length(key) <= 1024", name="key"),
         CheckConstraint("octet_length(content_hash) = 32", name="content_hash"),
+        CheckConstraint("isfinite(occurred_at)", name="occurred_at"),
         UniqueConstraint("session_id", "source_id", "version"),
         UniqueConstraint("supersedes"),
         Index(
@@ -152,7 +154,7 @@ class Entry(Base):
         Index(None, "epoch", "xid", "seq"),
         Index(None, "source_client", "epoch", "xid", "seq"),
         Index(None, "project_id", "kind", "recorded_at"),
-        Index("ix_entries_recorded_at", "recorded_at", postgresql_using="brin"),
+        Index(None, "recorded_at"),
     )
 
     id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
@@ -166,7 +168,7 @@ class Entry(Base):
     version: Mapped[int] = mapped_column(Integer, server_default=text("1"))
     role: Mapped[str | None]
     position: Mapped[int | None] = mapped_column(BigInteger)
-    key: Mapped[str | None]
+    key: Mapped[str | None] = mapped_column(_SORTED)
     content: Mapped[str]
     payload: Mapped[dict[str, Any] | None]
     origin: Mapped[dict[str, Any] | None]
@@ -207,7 +209,7 @@ class Head(Base):
     entry_id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
     project_id: Mapped[uuid.UUID | None]
     kind: Mapped[str]
-    key: Mapped[str]
+    key: Mapped[str] = mapped_column(_SORTED)
     version: Mapped[int] = mapped_column(Integer)
 
 

@@ -96,9 +96,13 @@ def _switch(env: Mapping[str, str], name: str) -> bool:
 
 
 def _ledger(name: str) -> str:
-    if name.isidentifier() and name.isascii() and name == name.lower() and len(name) <= 63:
+    is_plain = name.isidentifier() and name.isascii() and name == name.lower() and len(name) <= 63
+    if is_plain and not name.startswith("pg_"):
         return name
-    message = "MEMORY_LEDGER takes a schema name of lower-case letters, digits and _ (at most 63)."
+    message = (
+        "MEMORY_LEDGER takes a schema name of lower-case letters, digits and _ (at most 63),"
+        " not beginning with pg_."
+    )
     raise InvalidInput(message)
 
 

@@ -6,14 +6,18 @@ import subprocess
 import sys
 import uuid
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 
 import asyncpg
 import pytest
-from sqlalchemy import func, make_url, select, text
+from sqlalchemy import Select, func, make_url, select, text
+from sqlalchemy.dialects.postgresql import dialect
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import crud, search
 from memory.crud.append import Appended
+from memory.crud.heads import of_keys
 from memory.database import Database
 from memory.drafts import Draft, Kind, SessionDraft
 from memory.errors import AppendOnly, Conflict, Credential, InvalidInput, NotFound
@@ -342,3 +346,83 @@ async def test_everything_but_entries_projects_sessions_and_checkpoints_can_be_r
     found = await ledger.transact(lambda s: search.search(s, search.Request(query="fox")))
     assert [hit.entry.content for hit in found.hits] == ["the quick fox"]
     assert found.ways["recent"] == 0
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime.min.replace(tzinfo=UTC),
+        datetime.max.replace(tzinfo=UTC),
+        datetime(1969, 12, 31, tzinfo=UTC),
+        datetime(2026, 1, 1),  # noqa: DTZ001 - without a zone on purpose
+    ],
+)
+async def test_a_time_that_cannot_be_is_refused_from_a_tool_and_told_from_an_importer(
+    ledger: Database, moment: datetime
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        await append(ledger, message(occurred_at=moment))
+    assert refused.value.code == "bad_timestamp"
+    imported = _only(await append(ledger, message(occurred_at=moment), imported=True))
+    entry = await ledger.transact(lambda s: crud.get_entry(s, imported.id))
+    assert entry.occurred_at.year >= 2026
+    assert entry.payload == {"unusable_time": str(moment)}
+    page = await ledger.transact(lambda s: crud.read_session(s, SESSION.id))
+    assert len(page.entries) == 1
+
+
+async def test_a_session_that_began_at_no_time_is_started(database: Database) -> None:
+    draft = replace(SESSION, started_at=datetime.min.replace(tzinfo=UTC))
+    view, _ = await database.transact(lambda s: crud.start_session(s, draft))
+    assert view.row.started_at is None
+
+
+async def test_a_message_that_a_tool_appended_under_another_provider_stops_no_import(
+    database: Database,
+) -> None:
+    other = replace(SESSION, provider="claude-code")
+    await database.transact(lambda s: crud.start_session(s, other))
+    await append(database, message(provider="something"), message(source_id="m2", provider="x"))
+    results = await append(database, message(), message("other", source_id="m2"), imported=True)
+    assert [(each.is_new, each.version) for each in results] == [(False, 1), (True, 2)]
+
+
+@pytest.mark.parametrize("key", ["DB_PASSWORD", "api_key"])
+async def test_a_secret_is_known_by_the_key_it_stands_under(ledger: Database, key: str) -> None:
+    value = "Tr0ub4dor" + "&3xQz9"
+    with pytest.raises(Credential):
+        await append(ledger, fact(value, key=key))
+    assert await count(ledger) == 0
+
+
+async def test_the_case_of_a_client_s_name_makes_no_other_client(ledger: Database) -> None:
+    await append(ledger, fact("one", source_client="Codex"), fact("two", source_client="Mine"))
+    clients = await ledger.transact(lambda s: s.scalars(select(Entry.source_client)))
+    assert sorted(clients) == ["Mine", "codex"]
+
+
+async def test_a_cursor_of_one_session_is_none_of_another(ledger: Database) -> None:
+    other = replace(SESSION, source_session_id="s2")
+    await ledger.transact(lambda s: crud.start_session(s, other))
+    await append(ledger, message(), message(source_id="m2"))
+    page = await ledger.transact(lambda s: crud.read_session(s, SESSION.id, limit=1))
+    with pytest.raises(InvalidInput) as refused:
+        await ledger.transact(lambda s: crud.read_session(s, other.id, cursor=page.next_cursor))
+    assert refused.value.code == "bad_cursor"
+
+
+async def test_heads_are_found_by_their_index_however_many_there_are(ledger: Database) -> None:
+    await append(ledger, *(fact("v", key=f"key {n}") for n in range(1500)))
+    project, _ = await ledger.transact(
+        lambda s: crud.create_project(s, "app", source_client="claude")
+    )
+    await append(ledger, *(fact("v", key=f"k{n}", project_id=project.id) for n in range(1500)))
+    wanted = select(Head).where(of_keys([(project.id, "fact", "k7"), (None, "fact", "key 7")]))
+    plan = await ledger.transact(partial(_plan, statement=wanted))
+    assert "uq_heads_key" in plan
+    assert "Seq Scan" not in plan
+
+
+async def _plan(session: AsyncSession, statement: Select[Head]) -> str:
+    sql = statement.compile(dialect=dialect(), compile_kwargs={"literal_binds": True})
+    return "\n".join((await session.scalars(text(f"EXPLAIN {sql}"))).all())

@@ -258,3 +258,45 @@ async def test_a_database_that_is_down_or_refuses_is_told_without_the_password(
 def test_the_revision_is_the_newest_migration() -> None:
     newest = max((ROOT / "alembic" / "versions").glob("*.py"))
     assert newest.stem == REVISION
+
+
+async def test_a_second_ledger_beside_one_in_public_is_a_ledger_of_its_own(
+    database: Database, settings: Settings
+) -> None:
+    await database.transact(lambda s: crud.create_project(s, "first", source_client="claude"))
+    for name in ("team", "order"):  # the second is a word of SQL
+        other = Database(replace(settings, ledger=name))
+        assert await other.transact(crud.list_projects) == []
+        await other.transact(lambda s, n=name: crud.create_project(s, n, source_client="claude"))
+        names = [each.project.name for each in await other.transact(crud.list_projects)]
+        assert names == [name]
+        await other.close()
+    assert list((await database.transact(crud.project_names)).values()) == ["first"]
+
+
+async def test_the_application_role_is_the_one_that_the_url_names(
+    cluster: Cluster, empty_settings: Settings
+) -> None:
+    await cluster.sql("DROP ROLE IF EXISTS team_reader")
+    await cluster.sql("CREATE ROLE team_reader LOGIN PASSWORD 'pw'")
+    url = make_url(empty_settings.database_url).set(username="team_reader", password="pw")
+    own = Database(replace(empty_settings, database_url=url.render_as_string(hide_password=False)))
+    await own.transact(lambda s: crud.create_project(s, "app", source_client="claude"))
+    await own.close()
+    stranger = Database(empty_settings)
+    with pytest.raises(LedgerError) as refused:
+        await stranger.transact(crud.list_projects)
+    assert refused.value.code == "permission_denied"
+    await stranger.close()
+
+
+async def test_the_application_role_cannot_forge_what_the_ledger_says(database: Database) -> None:
+    for column, value in (("recorded_at", "now()"), ("xid", "'9'"), ("epoch", "9")):
+        statement = text(
+            f"INSERT INTO entries (id, kind, source_client, provider, machine, content,"
+            f" content_hash, occurred_at, {column}) VALUES (gen_random_uuid(), 'event', 'c', 'c',"
+            f" 'm', 'x', sha256('x'), now(), {value})"
+        )
+        with pytest.raises(LedgerError) as refused:
+            await database.transact(lambda s, sql=statement: s.execute(sql))
+        assert refused.value.code == "permission_denied"

@@ -1,6 +1,8 @@
 """The ledger: entries, identity rows, projections and checkpoints."""
 
-from alembic import op
+from alembic import context, op
+
+from memory.database.address import application_role
 
 revision = "2026_09_27_initial"
 down_revision = None
@@ -62,7 +64,7 @@ CREATE TABLE entries (
     version integer NOT NULL DEFAULT 1,
     role text,
     position bigint,
-    key text,
+    key text COLLATE "C",
     content text NOT NULL,
     payload jsonb,
     origin jsonb,
@@ -79,6 +81,7 @@ CREATE TABLE entries (
     CONSTRAINT ck_entries_source_id CHECK (octet_length(source_id) <= 512),
     CONSTRAINT ck_entries_key CHECK (octet_length(key) <= 1024),
     CONSTRAINT ck_entries_content_hash CHECK (octet_length(content_hash) = 32),
+    CONSTRAINT ck_entries_occurred_at CHECK (isfinite(occurred_at)),
     CONSTRAINT uq_entries_session_id_source_id_version UNIQUE (session_id, source_id, version),
     CONSTRAINT uq_entries_supersedes UNIQUE (supersedes),
     CONSTRAINT fk_entries_project_id FOREIGN KEY (project_id) REFERENCES projects (id),
@@ -94,7 +97,7 @@ CREATE INDEX ix_entries_session_id_position_occurred_at_seq
 CREATE INDEX ix_entries_epoch_xid_seq ON entries (epoch, xid, seq);
 CREATE INDEX ix_entries_source_client_epoch_xid_seq ON entries (source_client, epoch, xid, seq);
 CREATE INDEX ix_entries_project_id_kind_recorded_at ON entries (project_id, kind, recorded_at);
-CREATE INDEX ix_entries_recorded_at ON entries USING brin (recorded_at);
+CREATE INDEX ix_entries_recorded_at ON entries (recorded_at);
 """
 
 PROJECTIONS = """
@@ -102,7 +105,7 @@ CREATE TABLE heads (
     entry_id uuid NOT NULL,
     project_id uuid,
     kind text NOT NULL,
-    key text NOT NULL,
+    key text COLLATE "C" NOT NULL,
     version integer NOT NULL,
     CONSTRAINT pk_heads PRIMARY KEY (entry_id)
 ) WITH (fillfactor = 80);
@@ -153,18 +156,23 @@ $$;
 """
 APPEND_ONLY_TABLES = ("projects", "sessions", "epochs", "entries")
 
-# The application's role exists on the embedded server; elsewhere whoever sets the server up makes
-# a role of that name, or the application connects as the owner and the triggers alone protect.
+# Whoever is named in DATABASE_URL appends and reads. What the ledger itself says of an entry (when
+# it was recorded, its place in the feed) is for the server to fill in, not for that role.
 GRANTS = """
 DO $$
 BEGIN
-    IF current_user <> 'memory' AND EXISTS (SELECT FROM pg_roles WHERE rolname = 'memory') THEN
-        EXECUTE format('GRANT USAGE ON SCHEMA %I TO memory', current_schema());
-        GRANT SELECT ON alembic_version, epochs TO memory;
-        GRANT SELECT, INSERT ON projects, sessions, entries TO memory;
-        GRANT USAGE ON SEQUENCE entries_seq TO memory;
+    IF current_user <> '{role}' AND EXISTS (SELECT FROM pg_roles WHERE rolname = '{role}') THEN
+        EXECUTE format('GRANT USAGE ON SCHEMA %I TO "{role}"', current_schema());
+        GRANT SELECT ON alembic_version, epochs, projects, sessions, entries TO "{role}";
+        GRANT INSERT (id, name, description, source_client) ON projects TO "{role}";
+        GRANT INSERT (id, provider, source_session_id, source_client, machine, project_id,
+            parent_id, title, directory, payload, started_at) ON sessions TO "{role}";
+        GRANT INSERT (id, kind, project_id, session_id, source_client, provider, machine,
+            source_id, version, role, position, key, content, payload, origin, content_hash,
+            occurred_at, supersedes, seq) ON entries TO "{role}";
+        GRANT USAGE ON SEQUENCE entries_seq TO "{role}";
         GRANT SELECT, INSERT, UPDATE, DELETE
-            ON heads, search, search_progress, vectors, checkpoints TO memory;
+            ON heads, search, search_progress, vectors, checkpoints TO "{role}";
     END IF;
 END
 $$;
@@ -188,7 +196,8 @@ def upgrade() -> None:
         )
         op.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER append_only_rows")
         op.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER append_only_table")
-    op.execute(GRANTS)
+    role = application_role(context.config.attributes["settings"])
+    op.execute(GRANTS.replace("{role}", role))
 
 
 def downgrade() -> None:

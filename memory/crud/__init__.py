@@ -16,6 +16,7 @@ from memory.crud.projects import (
     create_project,
     get_project,
     list_projects,
+    project_names,
     project_of_directory,
 )
 from memory.crud.records import get_head, record
@@ -52,6 +53,7 @@ __all__ = [
     "list_sessions",
     "project_context",
     "project_history",
+    "project_names",
     "project_of_directory",
     "read_session",
     "rebuild_heads",

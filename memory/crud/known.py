@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from sqlalchemy import Table, select, tuple_
+from sqlalchemy import ColumnElement, Table, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from uuid_utils.compat import uuid7
 
+from memory.crud.heads import HeadKey, of_keys
 from memory.crud.prepare import Prepared
+from memory.drafts import canonical_client, client_names
 from memory.models import Entry, Head
 
 __all__ = ["Known", "KnownEntries"]
@@ -39,7 +41,7 @@ class KnownEntries:
 
     imported: bool
     versions: dict[Identity, list[Known]] = field(default_factory=lambda: defaultdict(list))
-    heads: dict[tuple[str, str, str], Known] = field(default_factory=dict)
+    heads: dict[HeadKey, Known] = field(default_factory=dict)
 
     @classmethod
     async def read(
@@ -106,20 +108,28 @@ class KnownEntries:
         return row
 
     def _identity(self, each: Prepared) -> Identity | None:
-        draft = each.draft
-        if draft.source_id is None:
-            return None
-        scope = draft.provider if self.imported else str(draft.session_id)
-        return scope, draft.source_id
+        source_id = each.draft.source_id
+        return None if source_id is None else (self._scope(each), source_id)
+
+    def _scope(self, each: Prepared) -> str:
+        if self.imported:
+            return canonical_client(each.draft.provider)
+        return str(each.draft.session_id)
 
     async def _read_versions(self, session: AsyncSession, batch: Sequence[Prepared]) -> None:
+        """Read what stands under the batch's source ids.
+
+        An imported message may stand in another session, under its provider, or in its own, put
+        there by a tool that named another provider.
+        """
         wanted = [each for each in batch if each.draft.source_id is not None]
         if not wanted:
             return
-        column = _ENTRIES.c.provider if self.imported else _ENTRIES.c.session_id
-        scopes = {
-            each.draft.provider if self.imported else each.draft.session_id for each in wanted
-        }
+        scopes = {each.draft.session_id: self._scope(each) for each in wanted}
+        places: list[ColumnElement[bool]] = [_ENTRIES.c.session_id.in_(list(scopes))]
+        if self.imported:
+            names = {name for each in wanted for name in client_names(each.draft.provider)}
+            places.append(_ENTRIES.c.provider.in_(names))
         rows = await session.execute(
             select(
                 _ENTRIES.c.id,
@@ -130,13 +140,11 @@ class KnownEntries:
                 _ENTRIES.c.provider,
                 _ENTRIES.c.source_id,
             )
-            .where(
-                column.in_(scopes), _ENTRIES.c.source_id.in_({w.draft.source_id for w in wanted})
-            )
+            .where(or_(*places), _ENTRIES.c.source_id.in_({w.draft.source_id for w in wanted}))
             .order_by(_ENTRIES.c.version)
         )
         for row in rows:
-            scope = row.provider if self.imported else str(row.session_id)
+            scope = scopes.get(row.session_id) or canonical_client(row.provider)
             self.versions[scope, row.source_id].append(Known(*row[:5]))
 
     async def _read_heads(self, session: AsyncSession, batch: Sequence[Prepared]) -> None:
@@ -155,7 +163,7 @@ class KnownEntries:
                 _HEADS.c.key,
             )
             .join_from(_HEADS, _ENTRIES, _ENTRIES.c.id == _HEADS.c.entry_id)
-            .where(tuple_(_HEADS.c.kind, _HEADS.c.key).in_({key[1:] for key in keys}))
+            .where(of_keys(keys))
         )
         for row in rows:
-            self.heads[str(row.project_id), row.kind, row.key] = Known(*row[:5])
+            self.heads[row.project_id, row.kind, row.key] = Known(*row[:5])

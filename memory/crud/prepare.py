@@ -7,14 +7,27 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from memory import crud_secret, text
-from memory.drafts import Draft
+from memory.drafts import Draft, spelled
 from memory.errors import InvalidInput
 
-__all__ = ["MAX_KEY_BYTES", "MAX_SOURCE_ID_BYTES", "Prepared", "clean_name", "prepare"]
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "MAX_KEY_BYTES",
+    "MAX_SOURCE_ID_BYTES",
+    "Prepared",
+    "clean_name",
+    "is_usable",
+    "prepare",
+]
 
 MAX_SOURCE_ID_BYTES: Final = 512
 MAX_KEY_BYTES: Final = 1024
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
+"""Times outside are a client's way to say "none" (year 1, year 9999), and near infinity."""
 
+_NAMES: Final = ("source_client", "provider")
 _SHORT_FIELDS: Final = ("source_client", "provider", "machine", "source_id", "role", "key")
 
 
@@ -28,10 +41,10 @@ class Prepared:
     project_id: uuid.UUID | None
 
     @property
-    def head_key(self) -> tuple[str, str, str] | None:
+    def head_key(self) -> tuple[uuid.UUID | None, str, str] | None:
         """What the draft is a version of, or None for kinds that have no head."""
         draft = self.draft
-        return (str(self.project_id), draft.kind, draft.key) if draft.key is not None else None
+        return (self.project_id, str(draft.kind), draft.key) if draft.key is not None else None
 
 
 def prepare(drafts: Sequence[Draft], *, imported: bool) -> list[Prepared]:
@@ -42,6 +55,11 @@ def prepare(drafts: Sequence[Draft], *, imported: bool) -> list[Prepared]:
     """
     now = datetime.now(UTC)
     return [_prepare(draft, now, imported=imported) for draft in drafts]
+
+
+def is_usable(moment: datetime) -> bool:
+    """Tell whether a time can be stored; one without a zone cannot."""
+    return moment.tzinfo is not None and EARLIEST <= moment < LATEST
 
 
 def clean_name(value: str, *, where: str, most: int) -> str:
@@ -65,10 +83,21 @@ def _prepare(draft: Draft, now: datetime, *, imported: bool) -> Prepared:
     _check_bytes("key", cleaned.key, MAX_KEY_BYTES)
     if not imported:
         crud_secret.refuse(cleaned.content, where="content")
+        if cleaned.key is not None:  # a key such as DB_PASSWORD makes a secret of its value
+            crud_secret.refuse({cleaned.key: cleaned.content}, where="value")
         crud_secret.refuse(cleaned.payload, where="payload")
         for name in _SHORT_FIELDS:
             crud_secret.refuse(getattr(cleaned, name), where=name)
-    return Prepared(cleaned, fingerprint, cleaned.occurred_at or now, cleaned.project_id)
+    occurred_at = cleaned.occurred_at
+    if occurred_at is not None and not is_usable(occurred_at):
+        if not imported:
+            raise InvalidInput(
+                "This time lies outside the years 1970 to 8999; leave it out if it is unknown.",
+                code="bad_timestamp",
+            )
+        payload = {**(cleaned.payload or {}), "unusable_time": str(occurred_at)}
+        cleaned, occurred_at = replace(cleaned, payload=payload), None
+    return Prepared(cleaned, fingerprint, occurred_at or now, cleaned.project_id)
 
 
 def _clean(draft: Draft) -> Draft:
@@ -79,8 +108,11 @@ def _clean(draft: Draft) -> Draft:
     origin, in_origin = text.clean_json(draft.origin)
     for name in _SHORT_FIELDS:
         value = getattr(draft, name)
-        cleaned, in_field = text.clean(value) if value is not None else (None, 0)
-        if in_field:
+        if value is None:
+            continue
+        cleaned, _ = text.clean(value)
+        cleaned = spelled(cleaned) if name in _NAMES else cleaned
+        if cleaned != value:
             changes[name] = cleaned
     if replaced + in_payload:
         payload = {**(payload or {}), "replaced_characters": replaced + in_payload}

@@ -27,6 +27,7 @@ __all__ = [
     "ensure_projects",
     "get_project",
     "list_projects",
+    "project_names",
     "project_of_directory",
 ]
 
@@ -99,6 +100,12 @@ async def list_projects(session: AsyncSession) -> list[ProjectSummary]:
         )
         for project in projects
     ]
+
+
+async def project_names(session: AsyncSession) -> dict[uuid.UUID, str]:
+    """Return the name of every project."""
+    rows = await session.execute(select(Project.id, Project.name))
+    return {project_id: name for project_id, name in rows}  # noqa: C416 - a row is no plain pair
 
 
 async def project_of_directory(session: AsyncSession, directory: str) -> Project | None:

@@ -6,6 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.crud.append import Appended, append, head_name, lock_names
+from memory.crud.heads import of_keys
 from memory.crud.projects import get_project
 from memory.drafts import KEYED, Draft
 from memory.errors import Conflict, InvalidInput
@@ -46,11 +47,10 @@ async def get_head(
     session: AsyncSession, project_id: uuid.UUID | None, kind: str, key: str
 ) -> Entry | None:
     """Return the newest entry of a key, or None."""
-    same_project = Head.project_id.is_not_distinct_from(project_id)
     return await session.scalar(
         select(Entry)
         .join(Head, Head.entry_id == Entry.id)
-        .where(same_project, Head.kind == kind, Head.key == key)
+        .where(of_keys([(project_id, kind, key)]))
     )
 
 

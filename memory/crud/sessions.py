@@ -13,10 +13,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from memory import crud_secret, text
 from memory.crud import cursor as cursors
 from memory.crud.append import append
+from memory.crud.heads import of_keys
 from memory.crud.page import Page, checked_limit
-from memory.crud.prepare import MAX_SOURCE_ID_BYTES, clean_name
+from memory.crud.prepare import MAX_SOURCE_ID_BYTES, clean_name, is_usable
 from memory.crud.projects import ensure_projects, get_project
-from memory.drafts import Draft, Kind, SessionDraft, client_names, session_attribute
+from memory.drafts import Draft, Kind, SessionDraft, client_names, session_attribute, spelled
 from memory.errors import NotFound
 from memory.models import Entry, Head, Session
 
@@ -33,6 +34,7 @@ __all__ = [
 
 MAX_TITLE: Final = 500
 _CURSOR: Final = "session"
+_BEHIND: Final = "\U0010ffff"  # sorts behind the name of any attribute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +113,18 @@ async def get_session(session: AsyncSession, session_id: uuid.UUID) -> SessionVi
     if row is None:
         raise NotFound(f"No session has the id {session_id}; start_session gives one.")
     prefix = session_attribute(session_id, "")
+    same_project = (
+        Head.project_id.is_(None) if row.project_id is None else Head.project_id == row.project_id
+    )
     heads = await session.execute(
         select(Head.key, Entry.content)
         .join(Entry, Entry.id == Head.entry_id)
-        .where(Head.kind == Kind.SESSION, Head.key.startswith(prefix, autoescape=True))
+        .where(
+            same_project,
+            Head.kind == Kind.SESSION,
+            Head.key >= prefix,
+            Head.key < prefix + _BEHIND,
+        )
     )
     attributes = {key.removeprefix(prefix): content for key, content in heads}
     return SessionView(row=row, attributes=attributes)
@@ -150,7 +160,7 @@ async def list_sessions(
     if project_id is not None:
         statement = statement.where(Session.project_id == project_id)
     rows = (await session.execute(statement)).all()
-    titles = await _titles(session, [row.Session.id for row in rows])
+    titles = await _titles(session, [row.Session for row in rows])
     return [
         SessionSummary(
             session=row.Session,
@@ -180,7 +190,7 @@ async def read_session(
         .limit(limit + 1)
     )
     if cursor is not None:
-        position, at, seq = cursors.decode(_CURSOR, cursor)
+        position, at, seq = cursors.decode(f"{_CURSOR} {session_id}", cursor)
         later = or_(
             Entry.occurred_at > cursors.time(at),
             (Entry.occurred_at == cursors.time(at)) & (Entry.seq > seq),
@@ -201,7 +211,9 @@ async def read_session(
     last = entries[-1] if more else None
     return Page(
         entries,
-        cursors.encode(_CURSOR, last.position, last.occurred_at.isoformat(), last.seq)
+        cursors.encode(
+            f"{_CURSOR} {session_id}", last.position, last.occurred_at.isoformat(), last.seq
+        )
         if last
         else None,
     )
@@ -223,26 +235,28 @@ def _row(draft: SessionDraft, projects: Mapping[str, uuid.UUID]) -> dict[str, An
     def clean(value: str | None) -> str | None:
         return crud_secret.redact(text.clean(value)[0])[0] if value else value
 
+    started_at = draft.started_at
     return {
         "id": draft.id,
-        "provider": text.clean(draft.provider)[0],
+        "provider": spelled(text.clean(draft.provider)[0]),
         "source_session_id": text.clean(draft.source_session_id)[0],
-        "source_client": draft.source_client,
+        "source_client": spelled(draft.source_client),
         "machine": draft.machine,
         "project_id": draft.project_id or projects.get(draft.directory or ""),
         "parent_id": draft.parent_id,
         "title": clean(draft.title),
         "directory": clean(draft.directory),
         "payload": crud_secret.redact_json(text.clean_json(dict(draft.payload))[0])[0],
-        "started_at": draft.started_at,
+        "started_at": started_at if started_at and is_usable(started_at) else None,
     }
 
 
-async def _titles(session: AsyncSession, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str]:
-    keys = {session_attribute(session_id, "title"): session_id for session_id in ids}
-    rows = await session.execute(
+async def _titles(session: AsyncSession, rows: Sequence[Session]) -> dict[uuid.UUID, str]:
+    keys = {session_attribute(row.id, "title"): row for row in rows}
+    wanted = [(row.project_id, str(Kind.SESSION), key) for key, row in keys.items()]
+    titles = await session.execute(
         select(Head.key, Entry.content)
         .join(Entry, Entry.id == Head.entry_id)
-        .where(Head.kind == Kind.SESSION, Head.key.in_(keys))
+        .where(of_keys(wanted))
     )
-    return {keys[key]: content for key, content in rows}
+    return {keys[key].id: content for key, content in titles}

@@ -15,7 +15,14 @@ from memory import postgres
 from memory.errors import InvalidInput
 from memory.settings import Settings
 
-__all__ = ["Address", "application_address", "owner_address", "parse", "search_path"]
+__all__ = [
+    "Address",
+    "application_address",
+    "application_role",
+    "owner_address",
+    "parse",
+    "search_path",
+]
 
 _SCHEMES: Final = frozenset(
     {
@@ -71,8 +78,9 @@ class Address:
     def _ssl_context(self) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self.ssl_root or None)
         context.check_hostname = self.ssl_mode == "verify-full"
-        if not self.ssl_mode.startswith("verify"):
-            context.verify_mode = ssl.CERT_NONE  # what `require` means to libpq as well
+        if not self.ssl_mode.startswith("verify") and not self.ssl_root:
+            # `require` alone encrypts and verifies nothing; with a root it verifies, as libpq does.
+            context.verify_mode = ssl.CERT_NONE
         return context
 
 
@@ -104,12 +112,15 @@ def parse(text: str, *, variable: str = "DATABASE_URL") -> Address:
     if mode and mode not in _SSL_MODES:
         message = f"{variable} has an unknown sslmode; one of {', '.join(sorted(_SSL_MODES))}."
         raise InvalidInput(message)
+    host = query.get("host", "")
+    if host and not host.startswith("/"):
+        url = url.set(host=host)
     return Address(
         url=url.set(query={}, drivername="postgresql", port=port),
         ssl_mode=mode,
         ssl_root=query.get("sslrootcert", ""),
         application_name=query.get("application_name", "shared-memory"),
-        socket_folder=query.get("host", "") if query.get("host", "").startswith("/") else "",
+        socket_folder=host if host.startswith("/") else "",
     )
 
 
@@ -138,6 +149,18 @@ def owner_address(settings: Settings) -> Address:
     return given
 
 
+def application_role(settings: Settings) -> str:
+    """Return the name of the role that appends and reads, as it may stand in quotes in SQL.
+
+    Raises InvalidInput for a name with quotes, which no honest role has.
+    """
+    given = parse(settings.database_url).url.username if settings.database_url else None
+    role = given or postgres.APPLICATION
+    if "'" in role or '"' in role or "\\" in role:
+        raise InvalidInput("DATABASE_URL names a role with quotes in it; use a plain name.")
+    return role
+
+
 def search_path(settings: Settings) -> str:
     """Return the search path of the ledger's schema; pgvector's types stand in ``public``."""
-    return "public" if settings.ledger == "public" else f"{settings.ledger}, public"
+    return "public" if settings.ledger == "public" else f'"{settings.ledger}", public'

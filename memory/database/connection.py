@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import (
 
 from memory.database.address import application_address, search_path
 from memory.database.sqlstate import is_transient, sqlstate_of, translated
+from memory.errors import Unavailable
 from memory.models import REVISION
 from memory.settings import Settings
 
@@ -29,6 +30,10 @@ T = TypeVar("T")
 
 _TRIES: Final = 4
 _CONNECT_SECONDS: Final = 10
+_LOCK_SECONDS: Final = 20
+_STATEMENT_SECONDS: Final = 120
+"""A stopped writer, or a query too large, ends in an error and not in a caller that waits for ever."""
+
 _NO_TABLE: Final = frozenset({"42P01", "3F000"})
 
 
@@ -51,6 +56,17 @@ class Database:
         Work is run again when other writers were in the way, so it must have no other effect.
         Raises the errors of `memory.errors` alone.
         """
+        try:
+            return await self._transact(work)
+        except Unavailable as error:
+            if error.code != Unavailable.default_code:
+                raise
+            await self.close()  # the server may come back elsewhere, or have to be started
+            if self.settings.database_url or not isinstance(error.__cause__, OSError):
+                raise
+        return await self._transact(work)  # nothing had begun: there was no connection
+
+    async def _transact(self, work: Callable[[AsyncSession], Awaitable[T]]) -> T:
         with translated():
             sessions = await self._open()
             self._running += 1
@@ -79,14 +95,22 @@ class Database:
         async with self._opening:
             if self._sessions is None:
                 engine = await self._create_engine()
-                if self._ensure_schema and not await _is_current(engine):
-                    # Alembic costs 0.4 s to import and is needed once in a ledger's life.
-                    from memory.database.schema import init_schema  # noqa: PLC0415
-
-                    await init_schema(self.settings)
+                try:
+                    await self._prepare_schema(engine)
+                except BaseException:
+                    await engine.dispose()
+                    raise
                 self._engine = engine
                 self._sessions = async_sessionmaker(self._engine, expire_on_commit=False)
         return self._sessions
+
+    async def _prepare_schema(self, engine: AsyncEngine) -> None:
+        if not self._ensure_schema or await _is_current(engine, self.settings.ledger):
+            return
+        # Alembic costs 0.4 s to import and is needed once in a ledger's life.
+        from memory.database.schema import init_schema  # noqa: PLC0415
+
+        await init_schema(self.settings)
 
     async def _create_engine(self) -> AsyncEngine:
         address = await asyncio.to_thread(application_address, self.settings)
@@ -104,6 +128,8 @@ class Database:
                     "search_path": search_path(self.settings),
                     "application_name": address.application_name,
                     "jit": "off",  # compiling costs more than our short queries take
+                    "lock_timeout": f"{_LOCK_SECONDS}s",
+                    "statement_timeout": f"{_STATEMENT_SECONDS}s",
                 },
             },
         )
@@ -138,12 +164,12 @@ async def _persistently(
     raise AssertionError  # the loop returns or raises
 
 
-async def _is_current(engine: AsyncEngine) -> bool:
+async def _is_current(engine: AsyncEngine, ledger: str) -> bool:
     """Tell whether the schema is this program's and the ledger still lives on the same server."""
+    newest = f'(SELECT system_identifier FROM "{ledger}".epochs ORDER BY epoch DESC LIMIT 1)'  # noqa: S608 - a checked schema name
+    here = "(SELECT system_identifier FROM pg_control_system())"
     statement = text(
-        "SELECT version_num = :revision AND (SELECT system_identifier FROM epochs"
-        " ORDER BY epoch DESC LIMIT 1) = (SELECT system_identifier FROM pg_control_system())"
-        " FROM alembic_version"
+        f'SELECT version_num = :revision AND {newest} = {here} FROM "{ledger}".alembic_version'  # noqa: S608 - as above
     )
     try:
         async with engine.connect() as connection:

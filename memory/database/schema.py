@@ -40,7 +40,7 @@ def alembic_config(settings: Settings) -> Config:
 
 def _status(settings: Settings) -> SchemaStatus:
     with translated(), owner_engine(settings).connect() as connection:
-        table = f"{settings.ledger}.alembic_version"
+        table = f'"{settings.ledger}".alembic_version'
         found = connection.scalar(text("SELECT to_regclass(:name)::text"), {"name": table})
         revision = connection.scalar(text(f"SELECT version_num FROM {table}")) if found else None  # noqa: S608 - a checked schema name
     if revision is None:

@@ -71,6 +71,7 @@ _ERRORS: Final[Mapping[str, tuple[type[LedgerError], str, str]]] = {
     ),
     "53100": (Unavailable, "disk_full", "The database's disk is full; free some space."),
     "57P03": (Unavailable, "starting", "The database is starting or recovering; try again soon."),
+    "55P03": _BUSY,
     "57014": (Unavailable, "too_slow", "The database took too long and stopped; narrow the call."),
     "40001": _BUSY,
     "40P01": _BUSY,
