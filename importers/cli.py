@@ -21,14 +21,14 @@ from importers.report import Report
 from importers.tell import told
 from memory import log
 from memory.cli.checks import Check
+from memory.cli.fault import STOPPED, described, end_output
 from memory.cli.output import Json, print_json, say
-from memory.errors import InvalidInput, LedgerError
+from memory.errors import InvalidInput
 from memory.settings import Settings
 
 __all__ = ["checks", "import_command", "run", "watch_command"]
 
 _FAILED = 1
-_STOPPED = 130  # as a shell reports a program that Ctrl-C ended
 
 Client = Annotated[list[str], typer.Option("--client", help="Only this client; may be repeated.")]
 Root = Annotated[
@@ -66,11 +66,15 @@ def run(options: Options) -> int:
         settings = Settings.from_environment()
         log.configure(settings.log_level)
         return asyncio.run(_run(options, settings))
-    except LedgerError as error:
+    except BrokenPipeError:
+        end_output()
+        return _FAILED
+    except Exception as error:  # noqa: BLE001 - the edge of the program: told in one line
+        code, words = described(error)
         if options.as_json:
-            print_json({"is_error": True, "code": error.code, "error": str(error)})
+            print_json({"is_error": True, "code": code, "error": words})
         else:
-            print(f"memory-import: {error} ({error.code})", file=sys.stderr)
+            print(f"memory-import: {' '.join(words.split())} ({code})", file=sys.stderr)
         return _FAILED
 
 
@@ -119,7 +123,7 @@ async def _run(options: Options, settings: Settings) -> int:
     finally:
         await runner.database.close()
     (_show_json if options.as_json else _show)(report)
-    return _FAILED if report.has_failed else _STOPPED if report.stopped else 0
+    return _FAILED if report.has_failed else STOPPED if report.stopped else 0
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:

@@ -5,7 +5,6 @@ a second to load, and `memory --help` needs none of them.
 """
 
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -17,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from memory.cli import plugins
+from memory.cli.fault import described, end_output
 from memory.errors import LedgerError
 
 __all__ = ["COMMANDS", "run"]
@@ -85,15 +85,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         status = _group().main(given or ["--help"], prog_name="memory", standalone_mode=False)
         sys.stdout.flush()
-    except LedgerError as error:
-        return _fail(error.code, str(error), _FAILED, as_json=as_json)
     except typer.TyperException as error:
         return _fail("usage", error.format_message(), _USAGE, as_json=as_json)
-    except BrokenPipeError:  # the reader has seen enough; the interpreter must not flush again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:
+        end_output()
         return _FAILED
-    except OSError as error:
-        return _fail("system", str(error), _FAILED, as_json=as_json)
+    except Exception as error:  # noqa: BLE001 - the edge of the program: told in one line
+        code, words = described(error)
+        return _fail(code, words, _FAILED, as_json=as_json)
     return status if isinstance(status, int) else 0
 
 
