@@ -424,6 +424,28 @@ def test_a_title_that_opencode_made_up_is_none_and_a_later_one_is_told(
     assert again().attributes("ses_a") == {"title": "Mended"}
 
 
+def titles(found: Reading) -> list[str]:
+    return [each.content for each in found.entries.values() if (each.key or "").endswith("/title")]
+
+
+def test_a_title_that_returns_is_told_again_and_one_that_stays_is_not(
+    tmp_path: Path, client: Client, again: Callable[[], Reading]
+) -> None:
+    client.session("ses_a", 0, title="A")
+    root = tmp_path / "files"
+    importer, kept = OpenCodeImporter(), Reading()
+    for at, title in enumerate(("A", "B", "B", "A"), start=1):
+        statement = "UPDATE session SET title = ?, time_updated = ?"
+        client.run(statement, title, NOON + at * 60_000)
+        client.prompt(f"msg_{at}", "ses_a", at * 60_000, title)
+        again()
+        write_session(root, {f"msg_{at}": title}, title=title + " " * at)
+        read(importer, root, kept)
+    found = again()
+    assert titles(found) == titles(kept) == ["A", "B", "A"]
+    assert [each.content for each in kept.drafts if each.key] == ["A", "B", "A"]
+
+
 def test_the_tables_of_the_second_generation_win_once_they_are_filled(
     client: Client, again: Callable[[], Reading]
 ) -> None:

@@ -1,13 +1,15 @@
 """Reading ``opencode.db``: the sessions that were changed since the checkpoint, and no others.
 
 The checkpoint: ``stamp`` is how the files looked when everything was read, ``sessions`` when each
-session was last changed and how many rows it had, ``queue`` what is still to be read of the changes
-found last, ``at`` the place in the first of them, ``next_stamp`` the stamp of that look.
+session was last changed and how many rows it had, ``titles`` counts the titles that it had,
+``queue`` what is still to be read of the changes found last, ``at`` the place in the first of them,
+``next_stamp`` the stamp of that look.
 
 Rows are changed in place, so a session is read again from its last change on, with an overlap; and
 as a whole when rows came without a new time, as they do from a backup.
 """
 
+import copy
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -27,10 +29,11 @@ one millisecond, and the second be seen later."""
 
 def read_database(source: Source, state: Mapping[str, Any] | None, copies: Copies) -> Batch:
     """Read one batch of what was changed. Raises OSError when the database cannot be read."""
-    state = dict(state or {})
+    state = copy.deepcopy(dict(state or {}))
     stamp = sqlite_store.stamp(source.path)
     if not state.get("queue") and state.get("stamp") == stamp:
         return Batch(state=state)
+    state.setdefault("titles", {})
     reading = Reading()
     with sqlite_store.reading(source.path, tables=TABLES, copies=copies) as connection:
         tables = Tables(connection, str(source.path))
@@ -41,7 +44,11 @@ def read_database(source: Source, state: Mapping[str, Any] | None, copies: Copie
     batch = reading.batch
     batch.finished = not state["queue"]
     if batch.finished:
-        state = {"stamp": state["next_stamp"], "sessions": state["sessions"]}
+        state = {
+            "stamp": state["next_stamp"],
+            "sessions": state["sessions"],
+            "titles": state["titles"],
+        }
         copies.drop(source.path)
     batch.state = state
     return batch
@@ -51,9 +58,11 @@ def _look(tables: Tables, state: Mapping[str, Any], stamp: str) -> dict[str, Any
     """Return the state with every changed session in its queue, oldest first."""
     known: Mapping[str, list[int]] = state.get("sessions") or {}
     found = tables.changes()
+    titles: Mapping[str, Any] = state["titles"]
     newest = max((each.changed for each in found), default=0)
     return {
         "sessions": {each.session: known[each.session] for each in found if each.session in known},
+        "titles": {each.session: titles.get(each.session, {}) for each in found},
         "queue": [
             [each.session, each.changed, each.rows, _since(each, known.get(each.session))]
             for each in found
@@ -80,7 +89,7 @@ def _read_session(tables: Tables, state: dict[str, Any], reading: Reading) -> No
     session = tables.session(name)
     if session is not None:
         if not state["at"]:
-            reading.add_session(session)
+            reading.add_session(session, state["titles"].setdefault(name, {}))
         conversation = Conversation.of(name, session.get("parent_id"), tables.first(name))
         for found, behind in tables.messages(name, since, state["at"]):
             if isinstance(found, Torn):

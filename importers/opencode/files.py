@@ -5,9 +5,11 @@ Each session, message and part is a JSON file, rewritten in place. The checkpoin
 behind a ``|`` the same of its parts while it is open), ``open`` which messages may still get parts,
 and whether each is final. A message is open until it is final and two others follow it. ``begun``
 is the time by which the messages are known again: it stays, whatever becomes of the first of them.
-``torn`` is how the session's own file looked when it could not be read.
+``titles`` counts the titles that it had. ``torn`` is how the session's own file looked when it
+could not be read.
 """
 
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -74,11 +76,18 @@ def read_files(source: Source, state: Mapping[str, Any] | None) -> Batch:
         reading.batch.state = {**before, "torn": own}
         return reading.batch
     begun = before.get("begun") or files.begun()
+    titles = copy.deepcopy(before.get("titles", {}))
     conversation = Conversation.of(session["id"], session.get("parent_id"), begun)
     if before.get("session") != own:
         session.setdefault("directory", files.directory())
-        reading.add_session(session)
-    after = {"session": own, "messages": files.known, "open": files.open, "begun": begun}
+        reading.add_session(session, titles)
+    after = {
+        "session": own,
+        "titles": titles,
+        "begun": begun,
+        "messages": files.known,
+        "open": files.open,
+    }
     for name, look in changed:
         if reading.is_full:
             reading.batch.finished = False

@@ -1,7 +1,7 @@
 """A batch while it is filled with messages, from tables and files alike."""
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from importers.base import BATCH_BYTES, BATCH_RECORDS, UNKNOWN_SHAPE, Batch, Unreadable
 from importers.opencode.message import Message, strange
@@ -26,12 +26,12 @@ class Reading:
         """Whether the batch has come to its limits."""
         return self.taken >= BATCH_BYTES or self.batch.records >= BATCH_RECORDS
 
-    def add_session(self, session: dict[str, object]) -> None:
-        """Add a session and its title."""
+    def add_session(self, session: dict[str, Any], titles: dict[str, Any]) -> None:
+        """Add a session and, unless it is the one noted last in ``titles``, its title."""
         self.batch.records += 1
         self.batch.imported += 1
         self.batch.sessions.append(session_of(session))
-        self.batch.drafts += attributes_of(session)
+        self.batch.drafts += attributes_of(session, titles)
 
     def add_message(self, message: Message, conversation: Conversation, *, is_row: bool) -> None:
         """Add what a message says; ``is_row`` when the message is one record, parts and all."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from importers.attributes import attribute, forked_from
+from importers.attributes import attribute, count_value, forked_from
 from importers.opencode.message import Message, Spoken
 from memory.drafts import (
     Draft,
@@ -74,13 +74,17 @@ def session_of(session: Mapping[str, Any]) -> SessionDraft:
     )
 
 
-def attributes_of(session: Mapping[str, Any]) -> list[Draft]:
-    """Return the drafts of what a session is now: its title, and where it was forked from."""
+def attributes_of(session: Mapping[str, Any], titles: dict[str, Any]) -> list[Draft]:
+    """Return the drafts of what a session is now: its title, and where it was forked from.
+
+    ``titles`` is what `count_value` noted of the session's titles before.
+    """
     name, title = str(session["id"]), _title(session)
     at = when(session.get("time_updated"))
     drafts = []
-    if title is not None:
-        drafts.append(attribute(PROVIDER, name, "title", title, occurred_at=at))
+    nth = None if title is None else count_value(titles, title)
+    if title is not None and nth is not None:
+        drafts.append(attribute(PROVIDER, name, "title", title, nth=nth, occurred_at=at))
     if session.get("fork_session_id"):
         source = str(session["fork_session_id"])
         drafts.append(forked_from(PROVIDER, name, source, occurred_at=at))
