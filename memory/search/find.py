@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -13,9 +13,10 @@ from sqlalchemy import text as sql
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import text
+from memory.embeddings import Embedder
 from memory.errors import InvalidInput
 from memory.models import Entry
-from memory.search import candidates, context, exact, place, ranking, tail
+from memory.search import candidates, context, exact, meaning, place, ranking, tail
 from memory.search import scores as scoring
 from memory.search.answer import Answer, Hit, Why
 from memory.search.candidates import Candidate
@@ -59,6 +60,7 @@ class _Gathered:
     recent: int
     unindexed: int
     is_complete: bool
+    cosines: Mapping[uuid.UUID, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +72,15 @@ class _Shown:
     copies: int
 
 
-async def search(session: AsyncSession, request: Request) -> Answer:
+async def search(
+    session: AsyncSession, request: Request, *, embedder: Embedder | None = None
+) -> Answer:
     """Return the entries that answer a query best.
 
     Words are OR-ed and ranked; an id or a quoted phrase comes first. What was appended a moment
-    ago is found too. Raises InvalidInput for a query without any word to search for
-    (``empty_query``), and for what `memory.search.request.checked` refuses.
+    ago is found too. With an embedder, entries near in meaning answer as well. Raises InvalidInput
+    for a query without any word to search for (``empty_query``), and for what
+    `memory.search.request.checked` refuses.
     """
     request = checked(request)
     query = text.query(request.query)
@@ -85,8 +90,12 @@ async def search(session: AsyncSession, request: Request) -> Answer:
             " question word, an identifier, a path, an id.",
             code="empty_query",
         )
+    # Before the first statement, so that no connection waits for the model.
+    vector = await _vector(embedder, request.query) if embedder is not None else None
     progress = await place.read(session) or Progress(rules=RULES)
     found = await _gather(session, request, query, progress)
+    if embedder is not None and vector is not None:
+        found = await _with_meaning(session, request, found, embedder.name, vector)
     scores = await _ranked(session, found)
     shown = await _without_copies(session, scores, request.limit)
     words = typed_words(request.query)
@@ -94,7 +103,7 @@ async def search(session: AsyncSession, request: Request) -> Answer:
     return Answer(
         hits=await _hits(session, shown, scores, found, words),
         total=len(matching),
-        total_is_exact=found.is_complete and not found.unindexed and not query.truncated,
+        total_is_exact=_is_exact(found),
         ways=_ways(found),
         unindexed=found.unindexed,
         note=_note(found, request, scores, words, progress),
@@ -134,11 +143,43 @@ async def _gather(
     )
 
 
+async def _vector(embedder: Embedder, query: str) -> Sequence[float]:
+    return (await asyncio.to_thread(embedder.embed, [text.clean(query)[0]]))[0]
+
+
+async def _with_meaning(
+    session: AsyncSession,
+    request: Request,
+    found: _Gathered,
+    model: str,
+    vector: Sequence[float],
+) -> _Gathered:
+    """Add the entries near in meaning, and how near the best by words are."""
+    best, _ = _of_words(found)
+    near = await meaning.nearest(session, model, vector, request, also=list(best))
+    entries = dict(found.entries)
+    cosines: dict[uuid.UUID, float] = {}
+    for each, (candidate, cosine) in near.items():
+        if each in entries or cosine >= meaning.MIN_COSINE:
+            entries.setdefault(each, candidate)
+            cosines[each] = cosine
+    return replace(found, entries=entries, cosines=cosines)
+
+
+def _of_words(found: _Gathered) -> tuple[Scores, Mapping[uuid.UUID, float]]:
+    return scoring.of_words(
+        found.entries.values(),
+        found.query,
+        found.weights,
+        average=found.average,
+        depth=DEPTH,
+        cosines=found.cosines,
+    )
+
+
 async def _ranked(session: AsyncSession, found: _Gathered) -> Scores:
     """Return the scores of the entries worth a close look."""
-    scores, own = scoring.of_words(
-        found.entries.values(), found.query, found.weights, average=found.average, depth=DEPTH
-    )
+    scores, own = _of_words(found)
     beside = await context.neighbours(session, list(scores)[:NEAR])
     scoring.add_neighbours(scores, own, beside)
     scoring.add_exact(scores, found.ids, found.phrases)
@@ -188,17 +229,32 @@ async def _hits(
     return hits
 
 
+def _is_exact(found: _Gathered) -> bool:
+    return (
+        found.is_complete
+        and not found.unindexed
+        and not found.query.truncated
+        and not found.cosines
+    )
+
+
 def _ways(found: _Gathered) -> dict[str, int]:
     terms = found.query.terms
     whole = {
         each.id for each in found.entries.values() if any(term in each.places for term in terms)
     }
-    return {
-        "words": len(found.entries) - found.recent,
+    ways = {
+        "words": len(_holding(found)) - found.recent,
         "recent": found.recent,
         "exact": len(whole.union(found.ids)),
         "phrase": len(set().union(*found.phrases)),
     }
+    return {**ways, "meaning": len(found.cosines)} if found.cosines else ways
+
+
+def _holding(found: _Gathered) -> list[Candidate]:
+    """Return the entries that hold a word of the query, rather than its meaning alone."""
+    return [each for each in found.entries.values() if each.places]
 
 
 def _note(
@@ -213,8 +269,9 @@ def _note(
         note_of(
             found.query,
             words,
-            found.entries.values(),
+            _holding(found),
             closest=[found.entries[each] for each in scores if each in found.entries],
+            is_near=bool(found.cosines),
             phrases=found.phrases,
             named=len(found.ids),
             is_filtered=is_filtered(request),

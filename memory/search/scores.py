@@ -32,12 +32,15 @@ SESSION: Final = 0.4
 """For being in the session that answers best as a whole."""
 NEIGHBOURS: Final[Mapping[int, float]] = {1: 0.33, 2: 0.25}
 """Share of what the words of a neighbour at this distance give."""
+WORDS: Final = 0.6
+"""Share of the words where meaning counts too."""
 ID: Final = 100.0
 PHRASE: Final = 10.0
 SUPERSEDED: Final = 0.5
 """Share of everything but ids and phrases that a superseded entry loses."""
 
 _LEAST: Final = 1e-6
+_NO_COSINES: Final[Mapping[uuid.UUID, float]] = {}
 
 
 def of_words(
@@ -47,16 +50,21 @@ def of_words(
     *,
     average: float,
     depth: int,
+    cosines: Mapping[uuid.UUID, float] = _NO_COSINES,
 ) -> tuple[Scores, Mapping[uuid.UUID, float]]:
-    """Return the ``depth`` best entries by their words and sessions, and each entry's words alone.
+    """Return the ``depth`` best entries by their words and sessions, and what each has alone.
 
-    The best entry's words and identifiers give 1 together.
+    The best entry's words and identifiers give 1 together; with ``cosines`` they give WORDS, and
+    the nearest meaning gives the rest. Both are spread from 0 to 1 first (measured: a sum of these
+    is better than either alone, and fusion by ranks worse than words alone).
     """
     words = {lexeme: weights[lexeme] for lexeme in query.words}
     terms = {lexeme: TERM_WEIGHT * weights[lexeme] for lexeme in query.terms}
     gains = ranking.gains(candidates, words, terms, average=average)
     in_session = ranking.sessions(candidates)
-    own = {name: sum(gain) for name, gain in gains.items()}
+    share = WORDS if cosines else 1.0
+    meaning = {name: (1 - share) * near for name, near in _spread(cosines).items()}
+    own = {name: share * sum(gain) + meaning.get(name, 0.0) for name, gain in gains.items()}
     first = heapq.nlargest(
         depth,
         candidates,
@@ -66,14 +74,25 @@ def of_words(
     for each in first:
         pairs = min(MOST_PAIRS, ranking.adjacency(each, query.words))
         parts = {
-            "words": gains[each.id].words,
-            "identifiers": gains[each.id].identifiers,
+            "words": share * gains[each.id].words,
+            "identifiers": share * gains[each.id].identifiers,
+            "meaning": meaning.get(each.id, 0.0),
             "order": ORDER * pairs * ranking.weight_of(each),
             "session": SESSION * in_session.get(each.session, 0.0),
         }
         own[each.id] += parts["order"]
         scores[each.id] = {name: part for name, part in parts.items() if part}
     return scores, own
+
+
+def _spread(cosines: Mapping[uuid.UUID, float]) -> dict[uuid.UUID, float]:
+    """Return the cosines as shares of the way from the lowest to the highest."""
+    if not cosines:
+        return {}
+    lowest, highest = min(cosines.values()), max(cosines.values())
+    if highest <= lowest:
+        return dict.fromkeys(cosines, 1.0)
+    return {name: (value - lowest) / (highest - lowest) for name, value in cosines.items()}
 
 
 def add_neighbours(
