@@ -187,6 +187,24 @@ def test_pg_status_of_a_server_that_is_down_is_status_3(nowhere: dict[str, str])
     assert answer == {"is_error": False, "running": False}
 
 
+def test_memory_pg_and_the_module_say_the_same(
+    environment: dict[str, str], nowhere: dict[str, str]
+) -> None:
+    for inside in (environment, nowhere):
+        for arguments in (["status"], ["status", "--json"]):
+            ours = run(inside, "pg", *arguments)
+            module = subprocess.run(
+                [sys.executable, "-m", "memory.postgres", *arguments],
+                env={**inside, "PYTHONPATH": str(Path(__file__).parents[1])},
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+            assert (ours.stdout, ours.returncode) == (module.stdout, module.returncode)
+            assert ours.stdout
+
+
 def test_stopping_what_does_not_run_is_no_error(nowhere: dict[str, str]) -> None:
     done = run(nowhere, "pg", "stop")
     assert (done.returncode, done.stdout) == (0, "PostgreSQL was not running.\n")

@@ -37,6 +37,7 @@ def test_start_is_idempotent_and_exits_when_connections_are_accepted(
     status = _script(START_PG, home, "status", "--json", folder=tmp_path)
     assert status.returncode == 0
     assert json.loads(status.stdout) == {
+        "is_error": False,
         "running": True,
         "host": "127.0.0.1",
         "port": home.port,
@@ -49,7 +50,10 @@ def test_start_is_idempotent_and_exits_when_connections_are_accepted(
 def test_status_stop_and_restart_tell_what_they_found(home: Settings) -> None:
     status = _script(START_PG, home, "status")
     assert (status.returncode, status.stdout) == (3, "PostgreSQL is not running.\n")
-    assert json.loads(_script(START_PG, home, "status", "--json").stdout) == {"running": False}
+    assert json.loads(_script(START_PG, home, "status", "--json").stdout) == {
+        "is_error": False,
+        "running": False,
+    }
     assert _script(START_PG, home, "stop").stdout == "PostgreSQL was not running.\n"
 
     assert _script(START_PG, home, "restart").returncode == 0
@@ -131,7 +135,7 @@ def test_a_failure_is_told_with_its_code_and_the_end_of_the_log(
     assert "no_such_setting" in told
     assert cli.main(["start", "--json"]) == 1
     answer = json.loads(capsys.readouterr().out)
-    assert (answer["running"], answer["code"]) == (False, "server_failed")
+    assert (answer["is_error"], answer["code"]) == (True, "server_failed")
     assert "no_such_setting" in "".join(answer["details"]["log"])
 
 

@@ -1,17 +1,18 @@
-"""The embedded PostgreSQL: start, stop, status, restart."""
+"""The embedded PostgreSQL: the commands of `python -m memory.postgres` under `memory pg`."""
 
-from typing import Final
+from typing import Annotated
 
 import typer
 
-from memory import postgres
-from memory.cli.output import Json, print_json, say
-from memory.postgres import Server
-from memory.settings import Settings
+from memory.cli.ledger import configured
+from memory.cli.output import Json
+from memory.postgres.cli import TIMEOUT, carry_out
 
 __all__ = ["app"]
 
-_NOT_RUNNING: Final = 3  # as systemctl and pg_ctl say it
+Timeout = Annotated[
+    float, typer.Option("--timeout", min=0, metavar="SECONDS", help="How long to wait at most.")
+]
 
 app = typer.Typer(
     help="Start, stop and watch the embedded PostgreSQL.",
@@ -21,52 +22,36 @@ app = typer.Typer(
 
 
 @app.command()
-def start(*, as_json: Json = False) -> None:
+def start(*, timeout: Timeout = TIMEOUT, as_json: Json = False) -> None:
     """Start it, setting it up the first time; ends when it accepts connections."""
-    _report(postgres.ensure(Settings.from_environment()), "accepts connections", as_json=as_json)
+    _do("start", timeout=timeout, as_json=as_json)
 
 
 @app.command()
-def stop(*, as_json: Json = False) -> None:
+def stop(*, timeout: Timeout = TIMEOUT, as_json: Json = False) -> None:
     """Stop it; open connections are closed, nothing is lost."""
-    was_running = postgres.stop(Settings.from_environment())
-    _report(None, "stopped" if was_running else "was not running", as_json=as_json)
+    _do("stop", timeout=timeout, as_json=as_json)
 
 
 @app.command()
 def status(*, as_json: Json = False) -> None:
     """Say whether it accepts connections; exit status 3 when it does not."""
-    server = postgres.state(Settings.from_environment())
-    _report(server, "accepts connections" if server else "is not running", as_json=as_json)
-    if server is None:
-        raise typer.Exit(_NOT_RUNNING)
+    _do("status", timeout=TIMEOUT, as_json=as_json)
 
 
 @app.command()
-def restart(*, as_json: Json = False) -> None:
+def restart(*, timeout: Timeout = TIMEOUT, as_json: Json = False) -> None:
     """Stop it, then start it."""
-    settings = Settings.from_environment()
-    postgres.stop(settings)
-    _report(postgres.ensure(settings), "accepts connections", as_json=as_json)
+    _do("restart", timeout=timeout, as_json=as_json)
 
 
-def _report(server: Server | None, said: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json(_facts(server))
-    elif server is None:
-        say(f"PostgreSQL {said}.")
-    else:
-        where = f"{server.host}:{server.port} (process {server.pid}, {server.home})"
-        say(f"PostgreSQL {said} on {where}.")
+@app.command()
+def bootstrap(*, timeout: Timeout = TIMEOUT, as_json: Json = False) -> None:
+    """Set everything up, and leave the server as it was: running or not."""
+    _do("bootstrap", timeout=timeout, as_json=as_json)
 
 
-def _facts(server: Server | None) -> dict[str, object]:
-    if server is None:
-        return {"running": False}
-    return {
-        "running": True,
-        "host": server.host,
-        "port": server.port,
-        "pid": server.pid,
-        "home": str(server.home),
-    }
+def _do(command: str, *, timeout: float, as_json: bool) -> None:
+    status = carry_out(command, configured(), timeout=timeout, as_json=as_json)
+    if status:
+        raise typer.Exit(status)

@@ -11,7 +11,10 @@ from memory.errors import LedgerError
 from memory.postgres.server import Server
 from memory.settings import Settings
 
-__all__ = ["main"]
+__all__ = ["TIMEOUT", "carry_out", "main"]
+
+TIMEOUT: Final = 60.0
+"""Seconds that a command waits at most unless it is told otherwise."""
 
 _FAILED: Final = 1
 _NOT_RUNNING: Final = 3  # as systemctl and pg_ctl say it
@@ -32,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = Settings.from_environment()
         log.configure(settings.log_level)
-        return _do(options.command, settings, timeout=options.timeout, as_json=options.json)
+        return carry_out(options.command, settings, timeout=options.timeout, as_json=options.json)
     except LedgerError as error:
         _report_failure(error, as_json=options.json)
         return _FAILED
@@ -47,12 +50,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("command", choices=["start", "stop", "status", "restart", "bootstrap"])
     parser.add_argument("--json", action="store_true", help="answer with one JSON object")
     parser.add_argument(
-        "--timeout", type=float, default=60.0, metavar="SECONDS", help="how long to wait (60)"
+        "--timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="how long to wait (60)"
     )
     return parser
 
 
-def _do(command: str, settings: Settings, *, timeout: float, as_json: bool) -> int:
+def carry_out(command: str, settings: Settings, *, timeout: float, as_json: bool) -> int:
+    """Carry out a command, print its answer, and return its exit status: 0 done, 3 not running.
+
+    Raises ServerFailure and the errors of a refused setting.
+    """
     if command == "status":
         server = postgres.state(settings)
         _report(server, "is not running", settings, as_json=as_json)
@@ -78,7 +85,7 @@ def _do(command: str, settings: Settings, *, timeout: float, as_json: bool) -> i
 def _report(server: Server | None, said: str, settings: Settings, *, as_json: bool) -> None:
     """Print where the server is; or, when there is none, what is said of it."""
     if as_json:
-        text = json.dumps(_facts(server))
+        text = json.dumps({"is_error": False, **_facts(server)})
     elif server is None:
         text = f"PostgreSQL {said}."
     else:
@@ -103,7 +110,7 @@ def _facts(server: Server | None) -> dict[str, object]:
 
 def _report_failure(error: LedgerError, *, as_json: bool) -> None:
     if as_json:
-        facts = {"running": False, "code": error.code, "error": str(error)}
+        facts = {"is_error": True, "code": error.code, "error": str(error)}
         print(json.dumps({**facts, "details": dict(error.details)}))  # noqa: T201 - the answer
         return
     print(f"{error.code}: {error}", file=sys.stderr)  # noqa: T201 - for people
