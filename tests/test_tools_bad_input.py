@@ -109,6 +109,46 @@ CASES: dict[str, tuple[str, Any, str]] = {
         {**MESSAGE, "original_timestamp": "0001-01-01T00:00:00+14:00"},
         "bad_timestamp",
     ),
+    "the first second of all time": (
+        "append_message",
+        {**MESSAGE, "original_timestamp": "0001-01-01T00:00:00Z"},
+        "bad_timestamp",
+    ),
+    "the last second of all time": (
+        "append_message",
+        {**MESSAGE, "original_timestamp": "9999-12-31T23:59:59-14:00"},
+        "bad_timestamp",
+    ),
+    "a time before all clocks of a fact": (
+        "record_fact",
+        {**FACT, "occurred_at": "0001-01-01T00:00:00Z"},
+        "bad_timestamp",
+    ),
+    "a far future of an event": (
+        "record_event",
+        {"type": "t", "occurred_at": "9999-12-31T23:59:59Z"},
+        "bad_timestamp",
+    ),
+    "a since before all clocks": (
+        "find_changes",
+        {"other_client": "codex", "since": "0001-01-01T00:00:00Z"},
+        "bad_timestamp",
+    ),
+    "an until after all time": (
+        "search_history",
+        {"query": "x", "until": "9999-12-31T23:59:59Z"},
+        "bad_timestamp",
+    ),
+    "an after before all clocks": (
+        "inspect_project_history",
+        {"project_id": PROJECT, "after": "1969-12-31T23:59:59Z"},
+        "bad_timestamp",
+    ),
+    "an as_of after all time": (
+        "get_project_context",
+        {"project_id": PROJECT, "as_of": "9000-01-01T00:00:00Z"},
+        "bad_timestamp",
+    ),
     "a bad as_of": (
         "get_project_context",
         {"project_id": PROJECT, "as_of": "then"},

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from memory.crud.prepare import EARLIEST, LATEST, is_usable
 from memory.errors import InvalidInput
 
 __all__ = [
@@ -98,6 +99,11 @@ def read_time(name: str, value: Any, notes: list[str]) -> datetime:
             f"{name} takes a time in ISO 8601, such as 2026-03-01T09:30:00Z.", code="bad_timestamp"
         )
     moment, has_zone = found
+    if not is_usable(moment):
+        raise InvalidInput(
+            f"{name} takes a time of the years {EARLIEST.year} to {LATEST.year - 1}.",
+            code="bad_timestamp",
+        )
     if not has_zone:
         notes.append(f"{name} has no time zone and was read as UTC.")
     return moment
