@@ -7,6 +7,7 @@ checkpoint on. It touches neither the database nor the clock, so its tests need 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -21,6 +22,8 @@ __all__ = [
     "Source",
     "Store",
     "Unreadable",
+    "moment",
+    "moment_of",
 ]
 
 BATCH_BYTES: Final = 4 * 1024 * 1024  # a batch ends after the record that reaches this
@@ -38,6 +41,9 @@ UNKNOWN_SHAPE: Final = (
 
 What a client writes is data: one record of another shape must not stop those around it.
 """
+
+_FIRST_YEAR: Final = 1970
+_LAST_YEAR: Final = 9000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,3 +120,32 @@ class Importer(Protocol):
 
         Raises OSError when the source as a whole cannot be read.
         """
+
+
+def moment(text: object) -> datetime | None:
+    """Return the time that an ISO 8601 text says, in UTC, which it is in unless it says otherwise.
+
+    None for what is no such text, and for a year that the ledger does not take.
+    """
+    if not isinstance(text, str):
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (OverflowError, ValueError):
+        return None
+    return time if _FIRST_YEAR <= time.year <= _LAST_YEAR else None
+
+
+def moment_of(milliseconds: object) -> datetime | None:
+    """Return the time so many milliseconds after the beginning of 1970, in UTC.
+
+    None for what is no number above zero, and for a year that the ledger does not take.
+    """
+    if not isinstance(milliseconds, int | float) or not milliseconds > 0:
+        return None
+    try:
+        time = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OSError, OverflowError, ValueError):
+        return None
+    return time if time.year <= _LAST_YEAR else None

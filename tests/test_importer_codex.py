@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from readings import DATA, batches, expected, read, stores
 
 from importers import tail
-from importers.base import Store
+from importers.base import Store, moment, moment_of
 from importers.codex import CodexImporter
 from importers.codex.titles import MAX_TITLE
 from memory.drafts import Kind, session_id_of
@@ -523,3 +524,28 @@ def test_a_header_that_is_still_being_written_is_asked_again(tmp_path: Path) -> 
     sources = list(importer.sources(store))
     assert sources[1].path == path
     assert sources[1].after == (sources[0].key,)
+
+
+NO_TIMES = ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00", "9001-01-01", "1969", "", 7]
+
+
+@pytest.mark.parametrize("text", NO_TIMES)
+def test_a_time_that_is_none_stops_no_file(tmp_path: Path, text: object) -> None:
+    odd = message("odd", second=2)
+    odd["timestamp"] = text
+    rollout(tmp_path, header(timestamp=text), turn(), message("before", second=1), odd)
+    rollout(tmp_path, message("after", second=3))
+    found = read(CodexImporter(), tmp_path)
+    assert found.texts() == ["before", "odd", "after"]
+    assert found.messages()[1].occurred_at == found.sessions[THREAD].started_at
+    assert not found.unreadable
+
+
+def test_times_of_every_client_are_in_utc_and_within_the_years_that_the_ledger_takes() -> None:
+    assert [moment(text) for text in NO_TIMES] == [None] * len(NO_TIMES)
+    noon = datetime(2026, 11, 29, 12, tzinfo=UTC)
+    assert {moment(f"2026-11-29T{each}") for each in ("12:00", "12:00Z", "14:00+02:00")} == {noon}
+    assert moment_of(noon.timestamp() * 1000) == noon
+    assert moment_of(1) is not None
+    numbers = [0, -1, 10**400, float("nan"), float("inf"), 253_402_300_799_000, "1795953600000"]
+    assert [moment_of(each) for each in numbers] == [None] * len(numbers)

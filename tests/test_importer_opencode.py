@@ -526,6 +526,28 @@ def test_each_kind_of_row_of_the_second_generation_has_its_role(
     again()
 
 
+@pytest.mark.parametrize("time", [10**18, -(10**15), "never", 0])
+def test_a_time_that_is_none_stops_no_database(
+    client: Client, again: Callable[[], Reading], time: object
+) -> None:
+    client.session("ses_a", 0)
+    client.session("ses_b", 1)
+    client.prompt("msg_1", "ses_a", 1, "one")
+    client.message("msg_2", "ses_a", 2, 2, **answer(2, done=1, time={"created": time}))
+    client.part("prt_2", "msg_2", "ses_a", 2, type="text", text="two", time={"start": time})
+    client.run("UPDATE message SET time_created = ? WHERE id = 'msg_2'", time)
+    client.prompt("msg_3", "ses_b", 3, "three")
+    client.run("UPDATE session SET time_created = ?, time_updated = ?", time, time)
+    client.run("UPDATE message SET time_updated = ? WHERE id <> 'msg_2'", time)
+    client.run("UPDATE part SET time_updated = ?", time)
+    found = again()
+    assert sorted(found.texts()) == ["one", "three", "two"]
+    assert not found.unreadable
+    (odd,) = (draft for draft in found.messages() if draft.content == "two")
+    assert (odd.position or 0) < 1000
+    assert odd.occurred_at is None
+
+
 def test_an_odd_part_in_a_row_costs_only_itself(client: Client) -> None:
     root = client.path.parent.parent / "second"
     second = Client(root, schema=SECOND_GENERATION)

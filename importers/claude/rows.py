@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from importers.attributes import attribute, digest
+from importers.base import moment
 from importers.claude.blocks import Part, parts
 from importers.claude.copies import copied_uuids
 from importers.claude.head import LAST_COPYING, is_kept, version_of
 from importers.claude.place import Place
-from importers.claude.sessions import PROVIDER, Owner, moment, owner_of, session_draft
+from importers.claude.sessions import PROVIDER, Owner, owner_of, session_draft
 from importers.claude.titles import TITLES, normalise_title, waiting_title
 from importers.claude.usage import usage_of
 from importers.tail import Malformed, Normalised, Record
@@ -87,7 +88,7 @@ def normalise(record: Record, context: dict[str, Any], *, place: Place) -> Norma
                 position=record.offset * POSITIONS_PER_BYTE + number,
                 payload=part.payload,
                 origin=record.origin,
-                occurred_at=moment(row) or moment({"timestamp": context["at"]}),
+                occurred_at=moment(row.get("timestamp")) or moment(context["at"]),
                 fingerprint=content_hash(part.role, *part.said),
             )
         )
@@ -174,7 +175,7 @@ def _announce(
     number, last = models.get(name, (0, None))
     if isinstance(model, str) and model not in {last, "<synthetic>", ""}:
         models[name] = [number + 1, model]
-        at = moment(row)
+        at = moment(row.get("timestamp"))
         given.drafts.append(
             attribute(PROVIDER, name, "model", model, nth=number + 1, occurred_at=at)
         )

@@ -8,16 +8,16 @@ file of its parent, without an id: there each chain of rows is one, named after 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from importers.base import moment
 from importers.claude.harness import WARMUP
 from importers.claude.place import Place
 from importers.tail import Malformed
 from memory.drafts import SessionDraft
 
-__all__ = ["PROVIDER", "Owner", "moment", "owner_of", "session_draft"]
+__all__ = ["PROVIDER", "Owner", "owner_of", "session_draft"]
 
 PROVIDER: Final = "claude"
 
@@ -80,21 +80,9 @@ def session_draft(row: Mapping[str, Any], owner: Owner, *, meta: Path | None) ->
         title=str(about["description"]) if about.get("description") else None,
         directory=directory,
         parent=owner.parent,
-        started_at=moment(row),
+        started_at=moment(row.get("timestamp")),
         payload={key: value for key, value in payload.items() if value is not None},
     )
-
-
-def moment(row: Mapping[str, Any]) -> datetime | None:
-    """Return a row's time, or None when it has none that can be read."""
-    text = row.get("timestamp")
-    if not isinstance(text, str):
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _checked(name: object) -> str:

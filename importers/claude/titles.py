@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from importers.attributes import attribute, count_value
+from importers.base import moment
 from importers.claude.head import peek
 from importers.claude.place import Place, last_uuids, transcripts
-from importers.claude.sessions import PROVIDER, Owner, moment, session_draft
+from importers.claude.sessions import PROVIDER, Owner, session_draft
 from importers.tail import Normalised, Record, decode
 from memory.drafts import Draft
 
@@ -84,7 +85,7 @@ def _titled(session: str, title: str, context: dict[str, Any]) -> Normalised:
     nth = count_value(known.setdefault(session, {}), title)
     if nth is None:
         return Normalised(skipped="title: repeated")
-    at = moment({"timestamp": context.get("at")})
+    at = moment(context.get("at"))
     return Normalised(
         drafts=[attribute(PROVIDER, session, "title", title, nth=nth, occurred_at=at)]
     )

@@ -7,8 +7,9 @@ for the user interface.
 from typing import Any, Final
 
 from importers.attributes import attribute, forked_from
+from importers.base import moment
 from importers.calls import plain
-from importers.codex.envelope import Line, LineKind, line_of, when
+from importers.codex.envelope import Line, LineKind, line_of
 from importers.codex.items import Spoken, Unsaid, spoken
 from importers.codex.thread import PROVIDER, session_of, thread_of
 from importers.codex.turns import (
@@ -95,7 +96,7 @@ def _begin(line: Line, record: Record, context: dict[str, Any], given: Normalise
     thread = str(header.get("id") or thread_of(record.path) or "")
     if not thread:
         raise Malformed("no session: neither a header before it nor an id in the file's name")
-    started = when(header.get("timestamp")) or line.at
+    started = moment(header.get("timestamp")) or line.at
     begin_thread(context, thread, started)
     context["home"] = context["cwd"] = header.get("cwd")
     given.sessions.append(session_of(thread, header, started))

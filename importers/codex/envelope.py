@@ -5,13 +5,14 @@ wrapped in ``{timestamp, type, payload}`` (0.47 and later, whatever ``history_mo
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
+from importers.base import moment
 from importers.tail import Malformed
 
-__all__ = ["Line", "LineKind", "line_of", "when"]
+__all__ = ["Line", "LineKind", "line_of"]
 
 
 class LineKind(StrEnum):
@@ -58,20 +59,11 @@ def line_of(value: dict[str, Any]) -> Line:
             kind=_WRAPPED.get(outer, LineKind.OTHER),
             name=str(payload.get("type", outer)),
             payload=payload,
-            at=when(value.get("timestamp")),
+            at=moment(value.get("timestamp")),
             metadata=value.get("metadata") or {},
         )
     kind, name = _bare(value)
     return Line(kind=kind, name=name, payload=value, at=None, metadata={})
-
-
-def when(text: Any) -> datetime | None:
-    """Return the time that an ISO 8601 text says, in UTC; None when it says none."""
-    try:
-        time = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 def _bare(value: dict[str, Any]) -> tuple[LineKind, str]:

@@ -12,9 +12,10 @@ keep. Where no turn has an id (before 0.122), the session and the number of the 
 
 import hashlib
 import zlib
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final
 
+from importers.base import moment_of
 from memory.drafts import content_hash
 
 __all__ = ["begin_thread", "count_prompt", "enter_turn", "hash_of", "identify", "place", "time_of"]
@@ -48,12 +49,12 @@ def count_prompt(context: dict[str, Any]) -> None:
 
 def identify(context: dict[str, Any], kind: str, what: str) -> str:
     """Return the identity of the next item of this kind with this call id or content hash."""
-    if len(what.encode()) > _MAX_CALL_ID:
+    if len(what.encode(errors="surrogatepass")) > _MAX_CALL_ID:
         what = hash_of(what)
     turn = context.get("turn") or f"{context['thread']}:{context.get('prompts', 0)}"
     seen = context.setdefault("seen", {})
     # The checksum keeps the context small; a collision only moves a number, the same way each time.
-    name = str(zlib.crc32(f"{kind}:{what}".encode()))
+    name = str(zlib.crc32(f"{kind}:{what}".encode(errors="surrogatepass")))
     seen[name] = seen.get(name, 0) + 1
     return f"{turn}:{kind}:{what}:{seen[name] - 1}"
 
@@ -75,6 +76,4 @@ def place(context: dict[str, Any], at: datetime | None) -> int:
 
 def time_of(context: dict[str, Any], at: datetime | None) -> datetime | None:
     """Return the line's time, or the session's where lines have none."""
-    if at or not context.get("start"):
-        return at
-    return datetime.fromtimestamp(context["start"] / 1000, UTC)
+    return at or moment_of(context.get("start"))

@@ -4,14 +4,22 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from importers.base import UNKNOWN_SHAPE
+from importers.base import UNKNOWN_SHAPE, moment_of
 from importers.tail import Malformed, decode
 
-__all__ = ["Heard", "Message", "Part", "Row", "Spoken", "decoded", "strange", "time_of"]
-
-_LAST_TIME: Final = 253_402_300_800_000  # the year 10000, in milliseconds
+__all__ = [
+    "Heard",
+    "Message",
+    "Part",
+    "Row",
+    "Spoken",
+    "decoded",
+    "milliseconds",
+    "strange",
+    "time_of",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,10 +133,12 @@ def strange(row: Row, error: Exception) -> str:
 def time_of(data: dict[str, Any], name: str) -> int | None:
     """Return one of the times that a record holds, in milliseconds."""
     times = data.get("time")
-    time = times.get(name) if isinstance(times, dict) else None
-    if not isinstance(time, int | float) or not 0 < time < _LAST_TIME:
-        return None
-    return int(time)
+    return milliseconds(times.get(name)) if isinstance(times, dict) else None
+
+
+def milliseconds(time: Any) -> int | None:
+    """Return a time in milliseconds as a whole number; None for what is no time."""
+    return None if moment_of(time) is None else int(time)
 
 
 def decoded(data: object, *, path: str, place: int, name: str) -> tuple[Row, dict[str, Any]]:

@@ -12,10 +12,10 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from importers.attributes import attribute, count_value, forked_from
+from importers.base import moment_of
 from importers.opencode.message import Message, Spoken
 from memory.drafts import (
     Draft,
@@ -25,7 +25,7 @@ from memory.drafts import (
     session_id_of,
 )
 
-__all__ = ["PROVIDER", "Conversation", "attributes_of", "drafts_of", "session_of", "when"]
+__all__ = ["PROVIDER", "Conversation", "attributes_of", "drafts_of", "session_of"]
 
 PROVIDER: Final = "opencode"
 
@@ -69,7 +69,7 @@ def session_of(session: Mapping[str, Any]) -> SessionDraft:
         title=_title(session),
         directory=str(session["directory"]) if session.get("directory") else None,
         parent=str(session["parent_id"]) if session.get("parent_id") else None,
-        started_at=when(session.get("time_created")),
+        started_at=moment_of(session.get("time_created")),
         payload={key: value for key, value in facts.items() if value},
     )
 
@@ -80,7 +80,7 @@ def attributes_of(session: Mapping[str, Any], titles: dict[str, Any]) -> list[Dr
     ``titles`` is what `count_value` noted of the session's titles before.
     """
     name, title = str(session["id"]), _title(session)
-    at = when(session.get("time_updated"))
+    at = moment_of(session.get("time_updated"))
     drafts = []
     nth = None if title is None else count_value(titles, title)
     if title is not None and nth is not None:
@@ -108,21 +108,11 @@ def drafts_of(said: list[Spoken], message: Message, conversation: Conversation) 
             position=_position(message, each.slot),
             payload={**facts, **_call(each), **each.payload, **(usage if each is said[-1] else {})},
             origin=each.row.origin,
-            occurred_at=when(each.at) or when(message.created),
+            occurred_at=moment_of(each.at) or moment_of(message.created),
             fingerprint=content_hash(each.role, each.content, each.call_id),
         )
         for each in said
     ]
-
-
-def when(milliseconds: Any) -> datetime | None:
-    """Return a time that OpenCode stored, in UTC; None when it stored none."""
-    if not isinstance(milliseconds, int | float):
-        return None
-    try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC)
-    except (OverflowError, OSError, ValueError):
-        return None
 
 
 def _facts(message: Message) -> dict[str, Any]:

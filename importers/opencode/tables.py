@@ -11,10 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
-
 from importers import sqlite_store
-from importers.opencode.message import Message, Part, Row, decoded, time_of
+from importers.opencode.message import Message, Part, Row, decoded, milliseconds, time_of
 from importers.tail import Malformed
 
 __all__ = ["TABLES", "Changed", "Tables", "Torn"]
@@ -29,6 +27,7 @@ _NEEDED: Final = {
     "session_message": {"id", "session_id", "type", "seq", "time_created", "time_updated", "data"},
 }
 _PAGE: Final = 50  # messages
+_BEFORE_ALL: Final = -(2**63)  # the least number that a column holds; times may be odd
 
 # There is no index on time_updated; this scan took 0.6 s, warm, on a database of 13.5 GB.
 _CHANGES: Final = {
@@ -122,9 +121,10 @@ class Tables:
                 continue
             for row in self._connection.execute(statement):
                 name = str(row["name"])
-                if row["created"] is not None:
-                    created[name] = min(int(row["created"]), created.get(name, int(row["created"])))
-                changed[name] = max(int(row["changed"] or 0), changed.get(name, 0))
+                if table in self._sessions:
+                    made = milliseconds(row["created"]) or 0
+                    created[name] = min(made, created.get(name, made))
+                changed[name] = max(milliseconds(row["changed"]) or 0, changed.get(name, 0))
                 rows[name] = rows.get(name, 0) + int(row["rows"])
         found = [
             Changed(session=name, created=at, changed=changed[name], rows=rows[name])
@@ -158,11 +158,12 @@ class Tables:
     def messages(
         self, name: str, since: int, at: Mapping[str, Any]
     ) -> Iterator[tuple[Message | Torn, dict[str, Any]]]:
-        """Yield what was changed at ``since`` (ms) or later, each with the place behind it.
+        """Yield what was changed at ``since`` (ms; 0: ever) or later, and the place behind each.
 
         ``at`` is such a place, or empty to begin.
         """
-        place = {"time": -1, "id": "", "seq": -1, **at}
+        place = {"time": _BEFORE_ALL, "id": "", "seq": -1, **at}
+        since = since or _BEFORE_ALL
         newer = self._newer(name)
         while "message" in self._present and place["seq"] < 0:
             bound = {**place, "session": name, "since": since, "page": _PAGE}
@@ -227,7 +228,7 @@ class Tables:
         try:
             return _created(self._decoded(row)[1], row)
         except Malformed:
-            return int(row["time_created"])
+            return _created({}, row)
 
     def _decoded(self, row: sqlite3.Row) -> tuple[Row, dict[str, Any]]:
         return decoded(row["data"], path=self.path, place=int(row["place"]), name=str(row["id"]))
@@ -242,14 +243,11 @@ class Tables:
 
 
 def _created(data: dict[str, Any], row: sqlite3.Row) -> int:
-    created = time_of(data, "created")
-    return int(row["time_created"]) if created is None else created
+    return time_of(data, "created") or milliseconds(row["time_created"]) or 0
 
 
 def _json(text: object) -> Any:
-    if not isinstance(text, str):
-        return None
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+        return decoded(text, path="", place=0, name="")[1]
+    except Malformed:
         return None  # an ornament: the messages tell the model, too
