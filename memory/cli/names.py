@@ -34,4 +34,4 @@ async def session_named(session: Transaction, text: str) -> uuid.UUID:
 
 async def project_names(session: Transaction) -> dict[uuid.UUID | None, str]:
     """Return every project's name by its id."""
-    return {each.project.id: each.project.name for each in await crud.list_projects(session)}
+    return {**await crud.project_names(session)}
