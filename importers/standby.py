@@ -1,7 +1,8 @@
-"""One watching importer per client, machine and ledger; a second one stands by."""
+"""One watching importer per store, machine and ledger; a second one stands by."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final
 
 from memory.crud.lock import try_lock
@@ -15,15 +16,20 @@ RETRY_SECONDS: Final = 5.0
 """How often a lock that another process holds is asked for; each time the connection is tried."""
 
 
-def lock_name(settings: Settings, provider: str) -> str:
-    """Return the name that the importer of a client on this machine holds in the database."""
-    return f"importer\n{settings.ledger}\n{settings.machine}\n{provider}"
+def lock_name(settings: Settings, provider: str, *, root: Path | None = None) -> str:
+    """Return the name that the importer of a client on this machine holds in the database.
+
+    ``root`` is given for a store that is not where the client keeps its own.
+    """
+    name = f"importer\n{settings.ledger}\n{settings.machine}\n{provider}"
+    return name if root is None else f"{name}\n{root.resolve()}"
 
 
 @dataclass(slots=True, kw_only=True)
 class Standby:
     """The locks of one process; they go with its connection, even when it is killed.
 
+    ``root`` is the one store that is watched, None for those where the clients keep them.
     ``held`` are the providers that are read here, ``taken`` those that another process reads.
     ``news`` is set whenever one comes into ``held``.
     """
@@ -32,6 +38,7 @@ class Standby:
     providers: tuple[str, ...]
     stop: asyncio.Event
     news: asyncio.Event
+    root: Path | None = None
     retry_seconds: float = RETRY_SECONDS
     held: set[str] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
@@ -60,7 +67,8 @@ class Standby:
         while not self.stop.is_set():
             for provider in self.providers:
                 # Asking again for what is held tells whether the connection is still there.
-                if not await try_lock(session, lock_name(self.settings, provider)):
+                name = lock_name(self.settings, provider, root=self.root)
+                if not await try_lock(session, name):
                     self.taken.add(provider)
                 elif provider not in self.held:
                     self.taken.discard(provider)

@@ -80,6 +80,7 @@ class Watch:
             providers=tuple(each.provider for each in everyone),
             stop=stop,
             news=self._wake,
+            root=self.runner.root,
             retry_seconds=self.retry_seconds,
         )
         holding = asyncio.create_task(standby.run())

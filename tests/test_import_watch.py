@@ -165,16 +165,30 @@ async def test_a_second_watch_stands_by_and_takes_over(database: Database, tmp_p
             await until(have(database, "first", "second", "third"))
 
 
-async def test_watches_of_other_machines_and_clients_do_not_stand_by(
+async def test_watches_of_other_machines_clients_and_stores_do_not_stand_by(
     database: Database,
 ) -> None:
     names = {
-        lock_name(replace(database.settings, machine=machine, ledger=ledger), provider)
+        lock_name(replace(database.settings, machine=machine, ledger=ledger), provider, root=root)
         for machine in ("a", "b")
         for ledger in ("public", "team")
         for provider in ("claude", "codex")
+        for root in (None, Path("/sandbox"))
     }
-    assert len(names) == 8
+    assert len(names) == 16
+
+
+async def test_two_stores_of_one_client_are_watched_at_once(
+    database: Database, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    say_in_transcript(tmp_path / "one", "first")
+    (other / "projects").mkdir(parents=True)
+    async with watching(database, tmp_path / "one"), watching(database, other) as two:
+        await until(have(database, "first"))
+        say_in_transcript(other, "second")
+        await until(have(database, "first", "second"))
+    assert two.said == []
 
 
 async def test_the_lock_goes_with_its_connection(database: Database) -> None:
