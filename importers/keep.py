@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from importers.base import Batch, Source, Unreadable
+from importers.echo import marked
 from importers.redaction import redacted
 from memory import crud
 from memory.crud.checkpoints import set_checkpoints
@@ -58,7 +59,7 @@ class Kept:
 
 def prepare(source: Source, batch: Batch, *, machine: str) -> Ready:
     """Take the credentials out of a batch and name the machine; slow for a large batch."""
-    pairs = [redacted(replace(draft, machine=machine)) for draft in batch.drafts]
+    pairs = [redacted(replace(draft, machine=machine)) for draft in marked(batch.drafts)]
     return Ready(
         source=source,
         machine=machine,

@@ -15,7 +15,10 @@ from typing import Any, Final
 
 __all__ = [
     "CLIENTS",
+    "HARNESS_ROLES",
     "KEYED",
+    "MEMORY_CALL",
+    "MEMORY_RESULT",
     "STATE_KEY",
     "Draft",
     "Kind",
@@ -40,6 +43,11 @@ CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 STATE_KEY: Final = "state"
+
+MEMORY_CALL: Final = "memory_call"
+MEMORY_RESULT: Final = "memory_result"
+HARNESS_ROLES: Final = ("system", MEMORY_CALL, MEMORY_RESULT)
+"""Roles of what neither a person nor a model said: left out unless asked for."""
 
 
 class Kind(StrEnum):

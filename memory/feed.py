@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.crud import cursor as cursors
 from memory.crud.page import checked_limit
-from memory.drafts import client_names
+from memory.drafts import HARNESS_ROLES, Kind, client_names
 from memory.models import Entry, Epoch, TransactionNumber
 
 __all__ = ["START", "FeedPage", "Horizon", "Place", "after", "changes", "horizon", "settled"]
@@ -80,11 +80,14 @@ async def changes(
     without_client: str | None = None,
     since: str | datetime | None = None,
     project_id: uuid.UUID | None = None,
+    include_system: bool = True,
     limit: int = 50,
 ) -> FeedPage:
     """Return entries of every kind that were appended after a cursor or a time of the ledger.
 
     ``client`` keeps that client's entries alone, ``without_client`` leaves that client's out.
+    ``include_system=False`` leaves out what neither a person nor a model said: harness text,
+    attributes of sessions, bindings of directories.
     Raises InvalidInput for a bad cursor.
     """
     checked_limit(limit)
@@ -97,6 +100,11 @@ async def changes(
         wanted = wanted.where(Entry.source_client.not_in(client_names(without_client)))
     if project_id is not None:
         wanted = wanted.where(Entry.project_id == project_id)
+    if not include_system:
+        wanted = wanted.where(
+            Entry.kind.not_in((Kind.SESSION, Kind.BINDING)),
+            or_(Entry.role.is_(None), Entry.role.not_in(HARNESS_ROLES)),
+        )
     if isinstance(since, datetime):
         wanted = wanted.where(Entry.recorded_at > since)
     elif since is not None:

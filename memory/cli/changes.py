@@ -34,6 +34,9 @@ def changes(
     *,
     since: From = None,
     project: Project = None,
+    everything: Annotated[
+        bool, typer.Option("--include-system", help="Harness text and sessions' attributes too.")
+    ] = False,
     most: Annotated[int, limit("How many entries", most=MAX_PAGE - 1)] = 50,
     as_json: Json = False,
 ) -> None:
@@ -43,7 +46,12 @@ def changes(
     async def find(session: Transaction) -> tuple[FeedPage, dict[Any, str]]:
         project_id = (await project_named(session, project)).id if project else None
         page = await feed.changes(
-            session, client=client, since=place, project_id=project_id, limit=most
+            session,
+            client=client,
+            since=place,
+            project_id=project_id,
+            include_system=everything,
+            limit=most,
         )
         return page, await project_names(session)
 

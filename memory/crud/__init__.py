@@ -14,6 +14,7 @@ from memory.crud.prepare import MAX_KEY_BYTES, MAX_SOURCE_ID_BYTES
 from memory.crud.projects import (
     ProjectSummary,
     create_project,
+    ensure_projects,
     get_project,
     list_projects,
     project_names,
@@ -43,6 +44,7 @@ __all__ = [
     "Total",
     "append",
     "create_project",
+    "ensure_projects",
     "find_entry",
     "get_checkpoints",
     "get_entry",

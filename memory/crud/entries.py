@@ -18,7 +18,7 @@ __all__ = ["Total", "find_entry", "get_entry", "superseded_by", "totals"]
 class Total:
     """What one client has in the ledger; times are of the client's own clock.
 
-    Bindings of directories are no client's words and are not counted.
+    Attributes of sessions and bindings of directories are no client's words and not counted.
     """
 
     source_client: str
@@ -66,7 +66,7 @@ async def totals(session: AsyncSession) -> list[Total]:
             func.min(Entry.occurred_at),
             func.max(Entry.occurred_at),
         )
-        .where(Entry.kind != Kind.BINDING)
+        .where(Entry.kind.not_in((Kind.SESSION, Kind.BINDING)))
         .group_by(Entry.source_client)
     )
     entries = {client: (count, first, last) for client, count, first, last in rows}

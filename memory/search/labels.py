@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from memory.drafts import Kind, client_names
+from memory.drafts import HARNESS_ROLES, Kind, client_names
 from memory.search.request import Request
 from memory.search.source import Source
 
@@ -83,7 +83,7 @@ def hidden_kinds(request: Request) -> tuple[str, ...]:
 
 def hidden_roles(request: Request) -> tuple[str, ...]:
     """Return the roles that do not answer this request although it names no roles."""
-    return () if request.include_system or request.roles else ("system",)
+    return () if request.include_system or request.roles else HARNESS_ROLES
 
 
 def _months(request: Request, now: datetime) -> list[str]:

@@ -2,16 +2,17 @@
 
 import contextlib
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from memory import crud
 from memory.crud import SessionView
 from memory.database import Transaction
+from memory.drafts import CLIENTS
 from memory.errors import InvalidInput, NotFound
 from memory.tools.tool import Call
 
-__all__ = ["Place", "find_place", "find_project", "own_session", "source_of"]
+__all__ = ["Place", "everywhere", "find_place", "find_project", "own_session", "source_of"]
 
 _NO_PROJECT: Final = (
     "This belongs to no project: no session and no known directory names one. Pass project_id"
@@ -43,8 +44,8 @@ async def find_place(session: Transaction, call: Call) -> Place:
     """Return where a record goes.
 
     Explicit ids win. Else the window's own session counts, which is started when the ledger does
-    not have it yet, and at last the project that the working directory is bound to; a project is
-    looked up, never guessed. Raises NotFound for an unknown session or project.
+    not have it yet, and at last the project of the working directory, made when it is missing as
+    the importer would make it. Raises NotFound for an unknown session or project.
     """
     project_id: uuid.UUID | None = call["project_id"]
     if project_id is not None:
@@ -53,13 +54,21 @@ async def find_place(session: Transaction, call: Call) -> Place:
     if view is not None:
         project_id = project_id or view.row.project_id
     elif project_id is None:
-        project_id = await _project_of_directory(session, call)
+        project_id = await _own_project(session, call)
     return Place(
         project_id=project_id,
         session_id=view.row.id if view else None,
         provider=view.row.provider if view else call.caller.client,
         notes=[] if project_id else [_NO_PROJECT],
     )
+
+
+def everywhere(place: Place) -> Place:
+    """Return the place of a record that belongs to no project, on purpose.
+
+    It has no session either, because an entry of a session belongs to that session's project.
+    """
+    return replace(place, project_id=None, session_id=None, notes=[])
 
 
 async def find_project(session: Transaction, call: Call) -> uuid.UUID:
@@ -115,6 +124,16 @@ async def _session_of(session: Transaction, call: Call) -> SessionView | None:
         # With its directory, as the importer would: a session's row is written once.
         view, _ = await crud.start_session(session, draft)
     return view
+
+
+async def _own_project(session: Transaction, call: Call) -> uuid.UUID | None:
+    """Return the project of a known client's directory; other programs name theirs."""
+    found = await _project_of_directory(session, call)
+    directory, client = call.caller.directory, call.caller.client
+    if found is not None or not directory or client not in CLIENTS:
+        return found
+    made = await crud.ensure_projects(session, [directory], source_client=client)
+    return made[directory]
 
 
 async def _project_of_directory(session: Transaction, call: Call) -> uuid.UUID | None:

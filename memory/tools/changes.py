@@ -36,6 +36,7 @@ async def _find_changes(session: Transaction, call: Call) -> Answer:
             without_client=own,
             since=since,
             project_id=call["project_id"],
+            include_system=False,
             limit=limit,
         ),
         quote,
@@ -57,7 +58,8 @@ TOOLS: Final = (
         name="find_changes",
         title="Find changes by others",
         description=(
-            "Find what another client wrote, of every kind, oldest first; own writes never appear."
+            "Find what another client wrote, of every kind, oldest first; own writes and harness text"
+            " never appear."
             f" since is next_cursor of an earlier answer or a time, default {DEFAULT_DAYS} days"
             ' ago. next_cursor is always given, for the next look; "*" means every other client.'
         ),
