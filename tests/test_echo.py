@@ -61,4 +61,4 @@ async def test_a_search_and_the_changes_show_what_was_said_and_not_our_echo(
     assert {entry.source_id for entry in page.entries} == said
     everything = search.Request(query="queue", limit=20, include_system=True)
     found = await database.transact(lambda s: search.search(s, everything))
-    assert len(found.hits) == len(CONVERSATION)
+    assert found.total == len(CONVERSATION)
