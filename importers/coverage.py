@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, Final
 from importers.base import Importer, Source, Store
 from importers.claude.retention import retention_days, writes_nothing
 from importers.registry import importers_of
-from importers.run import GONE, without_gone
+from importers.run import without_gone
 from importers.standby import lock_name
 from memory import crud
 from memory.cli.checks import Check
@@ -20,7 +21,7 @@ from memory.crud.lock import try_lock
 from memory.database import Database
 from memory.settings import Settings
 
-__all__ = ["Coverage", "compare", "covered"]
+__all__ = ["Coverage", "compare", "covered", "is_being_written"]
 
 WRITING_SECONDS: Final = 60.0
 """A source that changed so recently is being written; that it is ahead of the ledger is no fault."""
@@ -31,8 +32,9 @@ class Coverage:
     """How one client's sources compare with the checkpoints.
 
     ``never`` were not read at all, ``behind`` have records that are not in the ledger,
-    ``unreadable`` cannot be opened, ``gone`` were read and are no longer there. ``bad_records``
-    could not be read; reading a damaged file again would not help.
+    ``unreadable`` cannot be opened, ``gone`` were read and are no longer there, ``elsewhere`` were
+    read in a folder that is not among the stores, and are still there. ``bad_records`` could not
+    be read; reading a damaged file again would not help.
     """
 
     sources: int = 0
@@ -40,6 +42,7 @@ class Coverage:
     behind: int = 0
     unreadable: int = 0
     gone: int = 0
+    elsewhere: int = 0
     bad_records: int = 0
 
     @property
@@ -52,16 +55,15 @@ def compare(
     importer: Importer, stores: list[Store], states: Mapping[str, Mapping[str, Any]]
 ) -> Coverage:
     """Look at every source of a client; nothing is stored. Raises OSError."""
-    found = Coverage(
-        gone=sum(GONE in state for state in states.values()),
-        bad_records=sum(int(state.get("unreadable", 0)) for state in states.values()),
-    )
+    found = Coverage(bad_records=sum(int(state.get("unreadable", 0)) for state in states.values()))
+    listed: set[str] = set()
     for store in stores:
         for source in importer.sources(store):
             found.sources += 1
+            listed.add(source.key)
             state = states.get(source.key)
             try:
-                if _is_being_written(source):
+                if is_being_written(source):
                     continue
                 if state is None:
                     found.never += 1
@@ -69,6 +71,9 @@ def compare(
                     found.behind += 1
             except OSError:
                 found.unreadable += 1
+    missed = [_is_there(key, states[key]) for key in states.keys() - listed]
+    found.elsewhere = sum(missed)
+    found.gone = len(missed) - found.elsewhere
     return found
 
 
@@ -108,12 +113,12 @@ async def _known(
 def _coverage(
     importer: Importer, stores: list[Store], states: Mapping[str, Mapping[str, Any]]
 ) -> Check:
-    if not stores:
-        detail = "no store on this machine"
-        return Check(importer.provider, ok=True, detail=detail + _gone(len(states)))
     found = compare(importer, stores, states)
+    if not stores:
+        detail = f"no store on this machine{_others(found)}"
+        return Check(importer.provider, ok=True, detail=detail)
     if found.is_whole:
-        detail = f"the ledger has all of {found.sources:,} files{_gone(found.gone)}"
+        detail = f"the ledger has all of {found.sources:,} files{_others(found)}"
         if found.bad_records:
             detail += f"; {found.bad_records:,} records are damaged on disk"
         return Check(importer.provider, ok=True, detail=detail)
@@ -123,7 +128,7 @@ def _coverage(
         "unreadable": found.unreadable,
     }
     missing = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
-    detail = f"of {found.sources:,} files {missing}{_gone(found.gone)}"
+    detail = f"of {found.sources:,} files {missing}{_others(found)}"
     remedy = f"memory import --client {importer.provider}"
     return Check(importer.provider, ok=False, detail=detail, remedy=remedy)
 
@@ -140,9 +145,31 @@ def _retention(root: Path) -> Check:
     return Check("claude keeps", ok=True, detail=detail)
 
 
-def _gone(count: int) -> str:
-    return f"; {count:,} more that the client removed" if count else ""
+def _others(found: Coverage) -> str:
+    """Return what there is to say of sources that are in none of the stores."""
+    said = ""
+    if found.gone:
+        said += f"; {found.gone:,} more that the client removed"
+    if found.elsewhere:
+        said += f"; {found.elsewhere:,} more that were read in another folder"
+    return said
 
 
-def _is_being_written(source: Source) -> bool:
-    return time.time() - source.path.stat().st_mtime < WRITING_SECONDS
+def _is_there(key: str, state: Mapping[str, Any]) -> bool:
+    """Tell whether a source is on the disk, where it was last read or under its own name."""
+    try:
+        return any(Path(path).exists() for path in {key, str(state.get("path", key))})
+    except OSError:
+        return True  # what may not be looked at was not removed
+
+
+def is_being_written(source: Source) -> bool:
+    """Tell whether the client wrote a source a moment ago. Raises OSError.
+
+    What goes into a database in WAL mode changes the file beside it alone.
+    """
+    journal = source.path.with_name(f"{source.path.name}-wal")
+    changed = source.path.stat().st_mtime
+    with suppress(FileNotFoundError):
+        changed = max(changed, journal.stat().st_mtime)
+    return time.time() - changed < WRITING_SECONDS

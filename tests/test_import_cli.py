@@ -16,10 +16,10 @@ from imports import line, run
 from readings import DATA
 
 from importers import coverage
-from importers.base import Store, Unreadable
+from importers.base import Source, Store, Unreadable
 from importers.claude import ClaudeImporter
 from importers.claude.retention import retention_days, writes_nothing
-from importers.coverage import Coverage, compare
+from importers.coverage import Coverage, compare, covered
 from importers.options import Options, parse
 from importers.progress import bar
 from importers.report import ClientReport, Failed, Happened, Report
@@ -47,12 +47,16 @@ def program(
     )
 
 
+def files(root: Path) -> list[Path]:
+    return sorted(root.rglob("*.jsonl"))
+
+
 @pytest.fixture
 def home(environment: dict[str, str], tmp_path: Path) -> Path:
     """Give the child processes a home with one client's store in it."""
     environment["HOME"] = str(tmp_path)
     shutil.copytree(STORE, tmp_path / ".claude")
-    for path in tmp_path.rglob("*.jsonl"):
+    for path in files(tmp_path):
         os.utime(path, (0, 0))  # long at rest
     return tmp_path
 
@@ -295,7 +299,50 @@ def test_a_terminal_gets_a_progress_bar_and_a_pipe_none(
     assert "1,234 records" in errors
 
 
-def test_a_gone_source_counts_as_gone() -> None:
-    found = compare(ClaudeImporter(), [], {"/s/a": {GONE: True}, "/s/b": {"unreadable": 2}})
-    assert (found.gone, found.bad_records, found.is_whole) == (1, 2, True)
+def test_only_what_is_on_the_disk_no_longer_counts_as_gone(tmp_path: Path) -> None:
+    moved, there = tmp_path / "moved", tmp_path / "there"
+    moved.touch()
+    there.touch()
+    states = {
+        "/s/a": {GONE: True},
+        "/s/b": {"unreadable": 2},
+        "/s/project-less": {"path": str(moved)},
+        str(there): {},
+        str(tmp_path / "back"): {GONE: True, "path": str(there)},
+    }
+    found = compare(ClaudeImporter(), [], states)
+    assert (found.gone, found.elsewhere, found.bad_records, found.is_whole) == (2, 3, 2, True)
     assert replace(found, unreadable=1).is_whole is False
+
+
+async def test_a_store_that_was_named_once_is_not_taken_for_removed(
+    database: Database, tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(STORE, tmp_path / "sandbox"))
+    await run(database, root, ClaudeImporter())
+
+    def said() -> str:
+        return {each.name: each.detail for each in covered(database.settings)}["claude"]
+
+    first, *others = files(root)
+    assert await asyncio.to_thread(said) == (
+        f"no store on this machine; {1 + len(others)} more that were read in another folder"
+    )
+    first.unlink()
+    assert await asyncio.to_thread(said) == (
+        "no store on this machine; 1 more that the client removed;"
+        f" {len(others)} more that were read in another folder"
+    )
+
+
+def test_a_database_is_being_written_when_its_journal_is(tmp_path: Path) -> None:
+    path = tmp_path / "opencode.db"
+    path.touch()
+    os.utime(path, (0, 0))
+    source = Source(store=Store(provider="opencode", root=tmp_path), path=path, key=str(path))
+    assert not coverage.is_being_written(source)
+    journal = tmp_path / "opencode.db-wal"
+    journal.touch()
+    assert coverage.is_being_written(source)
+    os.utime(journal, (0, 0))
+    assert not coverage.is_being_written(source)
