@@ -218,7 +218,7 @@ def _read(
         client.fail(str(source.path), error)
         return None
     except Exception as error:  # noqa: BLE001 - the edge of a source: a fault of one client's module must not stop the others
-        _log.exception("%s could not be read", source.path)
+        log.unexpected(_log, f"reading {source.path}", error)
         client.fail(str(source.path), error)
         return None
     if stored and GONE in stored:

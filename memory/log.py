@@ -2,8 +2,9 @@
 
 import logging
 import sys
+import traceback
 
-__all__ = ["configure", "get"]
+__all__ = ["configure", "get", "unexpected"]
 
 
 def configure(level: str = "WARNING") -> None:
@@ -20,3 +21,9 @@ def configure(level: str = "WARNING") -> None:
 def get(name: str) -> logging.Logger:
     """Return the logger of one module."""
     return logging.getLogger(name)
+
+
+def unexpected(logger: logging.Logger, what: str, error: BaseException) -> None:
+    """Log an error that nobody foresaw: where it arose alone, since its text may hold a secret."""
+    stack = "".join(traceback.format_tb(error.__traceback__))
+    logger.error("%s failed with %s\n%s", what, type(error).__name__, stack)

@@ -26,6 +26,7 @@ from memory.drafts import Draft, Kind, SessionDraft, session_id_of
 from memory.errors import Unavailable
 
 GITHUB = "gh" + "p_" + "a1B2" * 9
+SECRET = "hunter2 must not be told"
 SESSION = "00000000-0000-4000-8000-000000000001"
 OTHER = "00000000-0000-4000-8000-000000000002"
 
@@ -49,7 +50,7 @@ class Lines:
     def read(self, source: Source, state: Mapping[str, Any] | None) -> Batch:
         self.read_by.append(source.path.stem)
         if source.path.read_bytes() == b"a bug\n":
-            raise RuntimeError("hunter2 must not be told")
+            raise RuntimeError(SECRET)
         if source.path.read_bytes() == b"a disk\n":
             raise OSError(5, "Input/output error", str(source.path))
         return tail.read(source, state, self.normalise)
@@ -184,6 +185,19 @@ async def test_sources_that_cannot_be_read_keep_no_other_back(
         ("b.jsonl", "RuntimeError"),
         ("c.jsonl", f"OSError: [Errno 5] Input/output error: '{tmp_path / 'c.jsonl'}'"),
     ]
+
+
+async def test_the_log_says_where_a_fault_arose_and_not_what_the_source_holds(
+    database: Database, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "b.jsonl"
+    path.write_bytes(b"a bug\n")
+    await run(database, tmp_path, Lines())
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert f"reading {path} failed with RuntimeError" in caplog.text
+    assert "test_import_run.py" in caplog.text
+    assert SECRET not in caplog.text
 
 
 async def test_a_draft_that_the_ledger_refuses_keeps_no_other_back(
