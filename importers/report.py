@@ -34,7 +34,8 @@ class ClientReport:
     """One client's part of a pass.
 
     ``records`` = ``imported`` + ``skipped`` + ``unreadable``; ``drafts`` = ``appended`` +
-    ``known`` + ``refused``. Every entry that was appended is counted once.
+    ``known`` + ``refused``. Every entry that was appended is counted once. ``more_events`` and
+    ``more_failed`` count those beyond the MAX_DETAILS that are told one by one.
     """
 
     provider: str
@@ -54,7 +55,9 @@ class ClientReport:
     unreadable_records: list[Unreadable] = field(default_factory=list)
     refused_records: list[Unreadable] = field(default_factory=list)
     events: list[Happened] = field(default_factory=list)
+    more_events: int = 0
     failed: list[Failed] = field(default_factory=list)
+    more_failed: int = 0
 
     @property
     def adds_up(self) -> bool:
@@ -76,6 +79,9 @@ class ClientReport:
 
         Of an error that is not known the text is not repeated: it may hold what the source holds.
         """
+        if len(self.failed) >= MAX_DETAILS:
+            self.more_failed += 1
+            return
         known = isinstance(error, OSError | LedgerError)
         reason = f"{type(error).__name__}: {error}" if known else type(error).__name__
         self.failed.append(Failed(path=path, reason=reason))
@@ -84,6 +90,7 @@ class ClientReport:
         """Tell what happened to a source itself."""
         room = MAX_DETAILS - len(self.events)
         self.events += [Happened(path=path, event=event) for event in events[:room]]
+        self.more_events += len(events[room:])
 
     def facts(self) -> dict[str, Any]:
         """Return the report as JSON-safe values."""
@@ -105,7 +112,9 @@ class ClientReport:
             "unreadable_records": [_where(each) for each in self.unreadable_records],
             "refused_records": [_where(each) for each in self.refused_records],
             "events": [{"path": each.path, "event": each.event} for each in self.events],
+            "more_events": self.more_events,
             "failed": [{"path": each.path, "reason": each.reason} for each in self.failed],
+            "more_failed": self.more_failed,
             "adds_up": self.adds_up,
         }
 

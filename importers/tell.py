@@ -36,10 +36,10 @@ def _client(client: ClientReport) -> Iterator[str]:
     yield from _records("refused by the ledger", client.refused, client.refused_records)
     for happened in client.events[:_SHOWN]:
         yield f"  {happened.event}: {happened.path}"
-    yield from _more(len(client.events))
+    yield from _more(len(client.events) + client.more_events)
     for failed in client.failed[:_SHOWN]:
         yield f"  FAILED: {failed.path}: {failed.reason}"
-    yield from _more(len(client.failed))
+    yield from _more(len(client.failed) + client.more_failed)
     if not client.adds_up:
         yield "  These numbers do not add up; please report it."
 

@@ -22,7 +22,7 @@ from importers.claude.retention import retention_days, writes_nothing
 from importers.coverage import Coverage, compare, covered
 from importers.options import Options, parse
 from importers.progress import bar
-from importers.report import ClientReport, Failed, Happened, Report
+from importers.report import MAX_DETAILS, ClientReport, Failed, Happened, Report
 from importers.run import GONE, Progress
 from importers.standby import lock_name
 from importers.tell import told
@@ -278,6 +278,21 @@ def test_a_report_is_told_in_full_and_in_bounds() -> None:
     assert not any("add up" in each for each in lines)
     client.records += 1
     assert any("do not add up" in each for each in told(Report(clients=[client])))
+
+
+def test_events_and_failures_beyond_the_details_are_counted() -> None:
+    client = ClientReport(provider="claude", stores=["/s"])
+    for number in range(MAX_DETAILS):
+        client.tell(f"/s/{number}", "touched", "rewritten")
+        client.fail(f"/s/{number}", OSError("no"))
+        client.fail(f"/s/{number}", OSError("no"))
+    facts = client.facts()
+    assert (len(facts["events"]), facts["more_events"]) == (MAX_DETAILS, MAX_DETAILS)
+    assert (len(facts["failed"]), facts["more_failed"]) == (MAX_DETAILS, MAX_DETAILS)
+    lines = list(told(Report(clients=[client])))
+    assert lines.count("    and 190 more (--json tells up to a hundred)") == 2
+    client.tell("/s/a", "touched", "rewritten")
+    assert client.facts()["more_events"] == MAX_DETAILS + 2
 
 
 def test_a_terminal_gets_a_progress_bar_and_a_pipe_none(
