@@ -92,19 +92,8 @@ async def changes(
     """
     checked_limit(limit)
     edge = await horizon(session)
+    wanted = _wanted(client, without_client, project_id, include_system=include_system)
     place = START
-    wanted = select(Entry)
-    if client is not None:
-        wanted = wanted.where(Entry.source_client.in_(client_names(client)))
-    if without_client is not None:
-        wanted = wanted.where(Entry.source_client.not_in(client_names(without_client)))
-    if project_id is not None:
-        wanted = wanted.where(Entry.project_id == project_id)
-    if not include_system:
-        wanted = wanted.where(
-            Entry.kind.not_in((Kind.SESSION, Kind.BINDING)),
-            or_(Entry.role.is_(None), Entry.role.not_in(HARNESS_ROLES)),
-        )
     if isinstance(since, datetime):
         wanted = wanted.where(Entry.recorded_at > since)
     elif since is not None:
@@ -125,6 +114,29 @@ async def changes(
         has_more=has_more,
         waiting=await _waiting(session, wanted, edge),
     )
+
+
+def _wanted(
+    client: str | None,
+    without_client: str | None,
+    project_id: uuid.UUID | None,
+    *,
+    include_system: bool,
+) -> Select[Entry]:
+    """Return the entries that a reader asks about, whatever their place in the feed."""
+    wanted = select(Entry)
+    if client is not None:
+        wanted = wanted.where(Entry.source_client.in_(client_names(client)))
+    if without_client is not None:
+        wanted = wanted.where(Entry.source_client.not_in(client_names(without_client)))
+    if project_id is not None:
+        wanted = wanted.where(Entry.project_id == project_id)
+    if not include_system:
+        wanted = wanted.where(
+            Entry.kind.not_in((Kind.SESSION, Kind.BINDING)),
+            or_(Entry.role.is_(None), Entry.role.not_in(HARNESS_ROLES)),
+        )
+    return wanted
 
 
 def _place(cursor: str) -> Place:
