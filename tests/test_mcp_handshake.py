@@ -36,7 +36,7 @@ SIGNATURES = {
     "record_decision": "key decision rationale? project_id? session_id? source_message_id?"
     " source_client? occurred_at? expected_id? |",
     "record_preference": "key value project_id? session_id? source_message_id? source_client?"
-    " occurred_at? expected_id? |",
+    " occurred_at? expected_id? | everywhere?",
     "record_event": "type payload? project_id? session_id? source_message_id? source_client?"
     " occurred_at? | text?",
     "get_project_context": "project_id? session_id? limit? as_of? |",

@@ -236,6 +236,35 @@ async def test_a_preference_without_project_holds_in_every_project(server: Serve
     assert (preference["value"], preference["every_project"]) == ("British English", True)
 
 
+async def test_a_preference_said_in_a_project_can_be_made_to_hold_everywhere(
+    server: Server, rows: Rows
+) -> None:
+    project, other = await new_project(server), await new_project(server)
+    session = await new_session(server, project_id=project)
+    given = {"key": "quotes", "session_id": session}
+    here = await server.call("record_preference", **given, value="double")
+    first = await server.call("record_preference", **given, value="single", everywhere=True)
+    assert (here["project_id"], first["project_id"]) == (project, None)
+    assert (first["every_project"], first["is_new"], first.get("notes", [])) == (True, True, [])
+    stored = await server.call("get_message", message_id=first["id"])
+    assert stored["message"]["payload"]["said_in_session"] == session
+    again = await server.call("record_preference", **given, value="single", everywhere=True)
+    assert (again["is_new"], again["id"]) == (False, first["id"])
+    newer = await server.call(
+        "record_preference", **given, value="both", everywhere=True, expected_id=first["id"]
+    )
+    assert newer["supersedes"] == first["id"]
+    context = await server.call("get_project_context", project_id=other)
+    found = [each["value"] for each in context["preferences"] if each["key"] == "quotes"]
+    assert found == ["both"]
+    before = await rows()
+    both = await server.call(
+        "record_preference", **given, value="v", everywhere=True, project_id=project
+    )
+    assert (both["is_error"], both["code"]) == (True, "invalid_argument")
+    assert await rows() == before
+
+
 async def test_events_are_all_kept_and_come_back_whole(server: Server) -> None:
     project = await new_project(server)
     given = {"type": "release", "payload": {"version": "1.2"}, "project_id": project}

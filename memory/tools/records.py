@@ -8,10 +8,19 @@ from memory import crud
 from memory.crud import Appended
 from memory.database import Transaction
 from memory.drafts import STATE_KEY, Draft, Kind, content_hash
-from memory.errors import Conflict
+from memory.errors import Conflict, InvalidInput
 from memory.models import Entry
-from memory.tools.arguments import Parameter, bounded, content, document, identifier, text, time
-from memory.tools.attribution import find_place, source_of
+from memory.tools.arguments import (
+    Parameter,
+    bounded,
+    content,
+    document,
+    flag,
+    identifier,
+    text,
+    time,
+)
+from memory.tools.attribution import everywhere, find_place, source_of
 from memory.tools.quotes import quote_value, shown
 from memory.tools.tool import Answer, Call, Tool
 
@@ -25,7 +34,14 @@ async def _record_fact(session: Transaction, call: Call) -> Answer:
 
 
 async def _record_preference(session: Transaction, call: Call) -> Answer:
-    return await _record(session, call, Kind.PREFERENCE, call["value"])
+    if not call["everywhere"]:
+        return await _record(session, call, Kind.PREFERENCE, call["value"])
+    if call["project_id"] is not None:
+        raise InvalidInput(
+            "everywhere and project_id exclude one another; leave one of the two out."
+        )
+    answer = await _record(session, call, Kind.PREFERENCE, call["value"], is_everywhere=True)
+    return {**answer, "every_project": True}
 
 
 async def _record_decision(session: Transaction, call: Call) -> Answer:
@@ -58,13 +74,18 @@ async def _record(
     kind: Kind,
     said: str,
     parts: Mapping[str, Any] | None = None,
+    *,
+    is_everywhere: bool = False,
 ) -> Answer:
     """Append a record where it belongs and return its answer."""
     place = await find_place(session, call)
     key = STATE_KEY if kind is Kind.PROJECT_STATE else call.arguments.get("key")
     occurred_at = call["occurred_at"]
     source = await source_of(session, place.session_id, call["source_message_id"])
-    via = {"via": dict(call.caller.via)} if call.caller.via else {}
+    via: dict[str, Any] = {"via": dict(call.caller.via)} if call.caller.via else {}
+    if is_everywhere:
+        via |= {"said_in_session": str(place.session_id)} if place.session_id else {}
+        place = everywhere(place)
     draft = Draft(
         kind=kind,
         content=said,
@@ -172,14 +193,15 @@ TOOLS: Final = (
         name="record_preference",
         title="Record a preference",
         description=(
-            "Record how the user likes things done, under a key. One that belongs to no project"
-            " holds in every project."
+            "Record how the user likes things done, under a key: in the project, or with everywhere"
+            " in every project."
         ),
         parameters=(
             bounded("key", "short and stable", most=crud.MAX_KEY_BYTES, required=True),
             content("value", required=True),
             *_shared(),
             _EXPECTED,
+            flag("everywhere", "holds in every project, default false"),
         ),
         run=_record_preference,
         writes=True,
