@@ -15,7 +15,7 @@ from sqlalchemy import make_url
 
 from memory.database.schema import init_schema
 from memory.settings import Settings
-from memory.tools import Caller, Toolbox, toolbox
+from memory.tools import Caller, Toolbox, indexing, toolbox
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -253,6 +253,27 @@ async def test_what_was_written_is_indexed_in_the_background(
         with contextlib.suppress(asyncio.CancelledError):
             await house
         await tools.close()
+
+
+async def test_a_large_backlog_is_left_to_the_importers_and_told(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolbox, "INDEX_BATCH", 2)
+    tools = Toolbox(settings)
+    for number in range(8):
+        await tools.call("record_event", {"type": f"waiting {number}"}, CALLER)
+    for module in (toolbox, indexing):
+        monkeypatch.setattr(module, "INDEX_BACKLOG", 4)
+    status = json.loads(await tools.call("status", {}, CALLER))
+    assert status["unindexed"] == 8
+    assert "memory import" in status["notes"][0]
+    assert await tools._index() is False  # 6 are left
+    assert await tools._index() is True  # 4 are left
+    assert json.loads(await tools.call("status", {}, CALLER)).get("notes", []) == []
+    assert await tools._index() is True
+    assert await tools._index() is False
+    assert await query(settings, "SELECT count(*) FROM search") == 8
+    await tools.close()
 
 
 async def test_a_call_that_waits_too_long_is_given_up_and_the_next_ones_work(

@@ -16,12 +16,13 @@ from memory.cli import plugins
 from memory.cli.checks import Check
 from memory.cli.ledger import configured, read
 from memory.cli.output import Json, console, one_line, print_json
-from memory.cli.status import lag, version_text
+from memory.cli.status import version_text
 from memory.crud.guard import engine, try_to_change, unguarded_tables
 from memory.database import application_address
 from memory.database.schema import SchemaStatus, schema_status
 from memory.errors import LedgerError
 from memory.settings import Settings
+from memory.tools.indexing import unindexed
 
 __all__ = ["doctor"]
 
@@ -163,11 +164,11 @@ def _rights(settings: Settings) -> Check:
 
 
 def _index(settings: Settings) -> Check:
-    unindexed = read(lag, settings=settings, ensure_schema=False)
+    waiting = read(unindexed, settings=settings, ensure_schema=False)
     return Check(
         "index",
-        unindexed <= _MUCH_LAG,
-        f"{unindexed:,} entries not indexed yet" if unindexed else "every entry is indexed",
+        waiting <= _MUCH_LAG,
+        f"{waiting:,} entries not indexed yet" if waiting else "every entry is indexed",
         "memory import",
     )
 

@@ -10,10 +10,10 @@ from memory.cli.output import Json, ago, iso, moment, one_line, print_json, say,
 from memory.crud import Total
 from memory.crud.guard import Engine, engine
 from memory.database import Transaction, application_address
-from memory.search import place
 from memory.settings import Settings
+from memory.tools.indexing import unindexed
 
-__all__ = ["lag", "status", "total_facts", "totals_table", "version_text"]
+__all__ = ["status", "total_facts", "totals_table", "version_text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +47,8 @@ async def _find(session: Transaction) -> _Found:
         engine=await engine(session),
         totals=await crud.totals(session),
         waiting=page.waiting,
-        unindexed=await lag(session),
+        unindexed=await unindexed(session),
     )
-
-
-async def lag(session: Transaction) -> int:
-    """Count the entries that are not indexed yet."""
-    progress = await place.read(session)
-    return await place.behind(session, *([place.after(progress)] if progress else []))
 
 
 def totals_table(totals: list[Total]) -> None:

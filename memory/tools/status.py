@@ -9,6 +9,7 @@ from memory.errors import LedgerError
 from memory.tools.answers import room, that_fit
 from memory.tools.attribution import own_session
 from memory.tools.caller import Caller
+from memory.tools.indexing import advice, unindexed
 from memory.tools.quotes import brief, iso, shown
 from memory.tools.tool import Answer, Call, Tool
 
@@ -25,6 +26,7 @@ async def _status(session: Transaction, call: Call) -> Answer:
         project = await crud.project_of_directory(session, caller.directory)
     totals = await crud.totals(session)
     page = await feed.changes(session, limit=1)
+    waiting = await unindexed(session)
     answer: Answer = {
         **_who(caller),
         "session_is_in_ledger": view is not None,
@@ -33,12 +35,12 @@ async def _status(session: Transaction, call: Call) -> Answer:
         else None,
         "database": {"is_reachable": True, "ledger": call.settings.ledger},
         "feed_waiting": page.waiting,
-        "semantic": "on" if call.settings.use_embeddings else "off",
+        "unindexed": waiting,
     }
     rows = [_total(total) for total in totals]
     shown_rows = that_fit(rows, room(answer))
     told = {"truncated": True} if len(shown_rows) < len(rows) else {}
-    return {**answer, "clients": shown_rows, **told}
+    return {**answer, "clients": shown_rows, **told, "notes": advice(waiting)}
 
 
 def _without_database(caller: Caller, error: LedgerError) -> Answer:

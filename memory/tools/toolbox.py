@@ -15,6 +15,7 @@ from memory.settings import Settings
 from memory.tools.answers import encode, failure, success
 from memory.tools.arguments import parse
 from memory.tools.caller import Caller
+from memory.tools.indexing import INDEX_BACKLOG
 from memory.tools.registry import TOOLS
 from memory.tools.tool import Answer, Call, Tool
 
@@ -148,10 +149,13 @@ class Toolbox:
                 self._written.set()
 
     async def _index(self) -> bool:
-        """Index one bounded batch; return whether to go on at once."""
+        """Index one small batch; return whether to go on, after a pause.
+
+        More than INDEX_BACKLOG is left to the importers: `status` says so.
+        """
         batch = partial(search.index, limit=INDEX_BATCH)
         indexed = await self._bounded(lambda database: database.transact(batch))
-        return bool(indexed.remaining and indexed.count)
+        return bool(indexed.count and 0 < indexed.remaining <= INDEX_BACKLOG)
 
     async def _close_idle(self) -> None:
         while self._database is not None:
