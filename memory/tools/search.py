@@ -48,7 +48,7 @@ async def _search_history(session: Transaction, call: Call) -> Answer:
         "total": found.total,
         "total_is_exact": found.total_is_exact,
         "found_by": dict(found.ways),
-        "semantic": "on" if call.settings.use_embeddings else "off",
+        "semantic": "on" if "meaning" in found.ways else "off",
         **({"unindexed": found.unindexed} if found.unindexed else {}),
     }
     names = await _project_names(session, found.hits)
