@@ -33,5 +33,6 @@ async def session_named(session: Transaction, text: str) -> uuid.UUID:
 
 
 async def project_names(session: Transaction) -> dict[uuid.UUID | None, str]:
-    """Return every project's name by its id."""
-    return {**await crud.project_names(session)}
+    """Return every project's name by its id; what belongs to none has None for an id."""
+    names = await crud.project_names(session)
+    return {each: names[each] for each in names}
