@@ -14,6 +14,7 @@ from importers.claude.blocks import Part, parts
 from importers.claude.copies import copied_uuids
 from importers.claude.head import LAST_COPYING, is_kept, version_of
 from importers.claude.place import Place
+from importers.claude.recent import count_from, floor, keep_counts, meet
 from importers.claude.sessions import PROVIDER, Owner, owner_of, session_draft
 from importers.claude.titles import TITLES, normalise_title, waiting_title
 from importers.claude.usage import usage_of
@@ -130,8 +131,9 @@ def _as_message(row: dict[str, Any], context: dict[str, Any], place: Place) -> d
         session = str(row.get("sessionId") or place.session)
         typed_hash = digest(repr(prompt))
         counts: dict[str, int] = context.setdefault("queued", {})
-        counts[typed_hash] = counts.get(typed_hash, 0) + 1
-        message["uuid"] = f"queued/{session}/{typed_hash}/{counts[typed_hash]}"
+        nth = counts[typed_hash] = counts.get(typed_hash, floor(context)) + 1
+        count_from(context, keep_counts(counts))
+        message["uuid"] = f"queued/{session}/{typed_hash}/{nth}"
     return message
 
 
@@ -163,16 +165,18 @@ def _announce(
     """Add the session when this is its first row in the file, and its model when that is new."""
     name = owner.source_session_id
     known: list[str] = context.setdefault("sessions", [])
-    if name not in known:
-        known.append(name)
+    models: dict[str, list[Any]] = context.setdefault("models", {})
+    is_first = name not in known
+    for forgotten in meet(known, name):
+        count_from(context, models.pop(forgotten, [0])[0])
+    if is_first:
         meta = place.path.with_suffix(".meta.json") if place.agent is not None else None
         given.sessions.append(session_draft(row, owner, meta=meta))
         if owner.parent is None:
             given.drafts += waiting_title(name, context, place)
     message = row.get("message")
     model = message.get("model") if isinstance(message, dict) else None
-    models: dict[str, list[Any]] = context.setdefault("models", {})
-    number, last = models.get(name, (0, None))
+    number, last = models.get(name, (floor(context), None))
     if isinstance(model, str) and model not in {last, "<synthetic>", ""}:
         models[name] = [number + 1, model]
         at = moment(row.get("timestamp"))

@@ -8,6 +8,7 @@ from importers.attributes import attribute, count_value
 from importers.base import moment
 from importers.claude.head import peek
 from importers.claude.place import Place, last_uuids, transcripts
+from importers.claude.recent import count_from, floor, keep_counts, meet
 from importers.claude.sessions import PROVIDER, Owner, session_draft
 from importers.tail import Normalised, Record, decode
 from memory.drafts import Draft
@@ -41,9 +42,9 @@ def normalise_title(record: Record, context: dict[str, Any], place: Place) -> No
         return _summary(str(row.get("leafUuid")), title, context, place)
     session = str(row.get("sessionId") or place.session)
     custom: list[str] = context.setdefault("named", [])
-    if kind == "custom-title" and session not in custom:
-        custom.append(session)
-    elif kind == "ai-title" and session in custom:
+    if kind == "custom-title" or session in custom:
+        meet(custom, session)
+    if kind == "ai-title" and session in custom:
         return Normalised(skipped="title: the user chose one")
     if session not in context.get("sessions", ()):
         context["title_at"] = record.offset
@@ -82,9 +83,16 @@ def _summary(leaf: str, title: str, context: dict[str, Any], place: Place) -> No
 
 def _titled(session: str, title: str, context: dict[str, Any]) -> Normalised:
     known: dict[str, dict[str, Any]] = context.setdefault("titles", {})
-    nth = count_value(known.setdefault(session, {}), title)
-    if nth is None:
+    for forgotten in meet(context.setdefault("titled", []), session):
+        of = known.pop(forgotten)
+        count_from(context, of["floor"] + max(of["counts"].values(), default=0))
+    seen = known.setdefault(session, {})
+    begin = seen.setdefault("floor", floor(context))
+    count = count_value(seen, title)
+    if count is None:
         return Normalised(skipped="title: repeated")
+    nth = begin + count
+    seen["floor"] = begin + keep_counts(seen["counts"])
     at = moment(context.get("at"))
     return Normalised(
         drafts=[attribute(PROVIDER, session, "title", title, nth=nth, occurred_at=at)]
