@@ -25,9 +25,9 @@ MAX_PAIRED: Final = 8
 
 # Which index is the right one depends on how common the words are.
 _PLAN_FOR_THE_WORDS: Final = text("SET LOCAL plan_cache_mode = force_custom_plan")
-# Neither words nor labels hold a quote or a blank.
-_KEPT: Final = re.compile(r"'([^']+)':([0-9A-D,]+)")
-_KIND, _ROLE, _SESSION = CARRIED
+# Neither words nor labels hold a quote or a blank; labels stand side by side, in this order.
+_WORDS: Final = re.compile(r"'([^'=][^']*)':([0-9A-D,]+)")
+_LABELS: Final = re.compile("".join(f"(?:'{name}([^']*)':1A ?)?" for name in CARRIED))
 
 
 class Candidate(NamedTuple):
@@ -139,15 +139,6 @@ def _steps(frequencies: Mapping[str, int]) -> Iterator[tuple[str, bool]]:
 
 def _candidate(entry_id: uuid.UUID, length: int, found: str) -> Candidate:
     """Read what ``ts_filter`` kept: ``'=kind/message':1A 'retri':3A,17A``."""
-    places: dict[str, str] = {}
-    kind = role = session = ""
-    for lexeme, where in _KEPT.findall(found):
-        if lexeme[0] != MARK:
-            places[lexeme] = where
-        elif lexeme.startswith(_KIND):
-            kind = lexeme[len(_KIND) :]
-        elif lexeme.startswith(_ROLE):
-            role = lexeme[len(_ROLE) :]
-        else:
-            session = lexeme[len(_SESSION) :]
-    return Candidate(entry_id, places, length, kind, role, session)
+    labels = _LABELS.match(found, max(0, found.find(f"'{MARK}")))
+    kind, role, session = labels.groups(default="") if labels else ("", "", "")
+    return Candidate(entry_id, dict(_WORDS.findall(found)), length, kind, role, session)

@@ -5,16 +5,15 @@ constants were measured on LoCoMo's questions.
 """
 
 import math
-import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from memory.drafts import Kind
 from memory.search.candidates import Candidate
 
-__all__ = ["Gain", "adjacency", "gains", "inverse_frequency", "sessions", "weight_of"]
+__all__ = ["adjacency", "bm25", "inverse_frequency", "sessions", "weight_of"]
 
 K1: Final = 0.9
 B: Final = 0.4
@@ -23,13 +22,6 @@ _ROLES: Final[Mapping[str, float]] = {"reasoning": 0.8, "tool_call": 0.6, "tool_
 _VALUES: Final = frozenset({Kind.FACT, Kind.DECISION, Kind.PREFERENCE, Kind.PROJECT_STATE})
 _VALUE_WEIGHT: Final = 1.2
 _PAIR_DISTANCES: Final = (1, 2)
-
-
-class Gain(NamedTuple):
-    """What an entry's words give it: plain words, and whole identifiers."""
-
-    words: float
-    identifiers: float
 
 
 def inverse_frequency(frequency: int, entries: int) -> float:
@@ -45,36 +37,18 @@ def weight_of(candidate: Candidate) -> float:
     return _ROLES.get(candidate.role, 1.0)
 
 
-def gains(
-    candidates: Iterable[Candidate],
-    words: Mapping[str, float],
-    identifiers: Mapping[str, float],
-    *,
-    average: float,
-) -> dict[uuid.UUID, Gain]:
-    """Return the BM25 gain of each entry, as shares of the highest.
+def bm25(candidate: Candidate, weights: Mapping[str, float], *, average: float) -> float:
+    """Return the sum over an entry's lexemes of weight times saturated count.
 
-    ``words`` and ``identifiers`` are lexemes with the weight of each; ``average`` is the length of
-    an average entry in words.
+    Lexemes without weight count nothing; ``average`` is the length of an average entry in words.
     """
-    raw: dict[uuid.UUID, Gain] = {}
-    highest = 0.0
-    for each in candidates:
-        norm = K1 * (1 - B + B * each.length / average)
-        plain = whole = 0.0
-        for lexeme, places in each.places.items():
+    norm = K1 * (1 - B + B * candidate.length / average)
+    gain = 0.0
+    for lexeme, places in candidate.places.items():
+        if lexeme in weights:
             count = places.count(",") + 1
-            saturated = count * (K1 + 1) / (count + norm)
-            if lexeme in words:
-                plain += words[lexeme] * saturated
-            else:
-                whole += identifiers[lexeme] * saturated
-        weight = weight_of(each)
-        raw[each.id] = Gain(plain * weight, whole * weight)
-        highest = max(highest, (plain + whole) * weight)
-    if highest <= 0:
-        return raw
-    return {name: Gain(one / highest, other / highest) for name, (one, other) in raw.items()}
+            gain += weights[lexeme] * count / (count + norm)
+    return gain * (K1 + 1) * weight_of(candidate)
 
 
 def sessions(candidates: Iterable[Candidate]) -> dict[str, float]:

@@ -58,13 +58,14 @@ def of_words(
     the nearest meaning gives the rest. Both are spread from 0 to 1 first (measured: a sum of these
     is better than either alone, and fusion by ranks worse than words alone).
     """
-    words = {lexeme: weights[lexeme] for lexeme in query.words}
     terms = {lexeme: TERM_WEIGHT * weights[lexeme] for lexeme in query.terms}
-    gains = ranking.gains(candidates, words, terms, average=average)
+    weights = {lexeme: weights[lexeme] for lexeme in query.words} | terms
+    gains = {each.id: ranking.bm25(each, weights, average=average) for each in candidates}
     in_session = ranking.sessions(candidates)
     share = WORDS if cosines else 1.0
+    unit = share / (max(gains.values(), default=0.0) or 1.0)
     meaning = {name: (1 - share) * near for name, near in _spread(cosines).items()}
-    own = {name: share * sum(gain) + meaning.get(name, 0.0) for name, gain in gains.items()}
+    own = {name: unit * gain + meaning.get(name, 0.0) for name, gain in gains.items()}
     first = heapq.nlargest(
         depth,
         candidates,
@@ -72,16 +73,17 @@ def of_words(
     )
     scores: Scores = {}
     for each in first:
+        whole = unit * ranking.bm25(each, terms, average=average)
         pairs = min(MOST_PAIRS, ranking.adjacency(each, query.words))
         parts = {
-            "words": share * gains[each.id].words,
-            "identifiers": share * gains[each.id].identifiers,
+            "words": unit * gains[each.id] - whole,
+            "identifiers": whole,
             "meaning": meaning.get(each.id, 0.0),
             "order": ORDER * pairs * ranking.weight_of(each),
             "session": SESSION * in_session.get(each.session, 0.0),
         }
         own[each.id] += parts["order"]
-        scores[each.id] = {name: part for name, part in parts.items() if part}
+        scores[each.id] = {name: part for name, part in parts.items() if part > _LEAST}
     return scores, own
 
 
