@@ -31,7 +31,7 @@ async def stored(server: Server, answer: Json) -> Json:
         ("claude-code", MODERN, "claude"),
         ("codex-mcp-client", "2025-06-18", "codex"),
         ("opencode", "2025-11-25", "opencode"),
-        ("Some Editor", MODERN, "some editor"),
+        ("Some Editor", MODERN, "Some Editor"),
     ],
 )
 async def test_the_client_s_name_is_written_unless_another_is_given(
@@ -42,7 +42,8 @@ async def test_the_client_s_name_is_written_unless_another_is_given(
         own = await server.call("record_event", type="own")
         other = await server.call("record_event", type="other", source_client="Claude-Code")
         assert own["source_client"] == written
-        assert (await stored(server, other))["source_client"] == "Claude-Code"
+        assert other["source_client"] == "claude-code"
+        assert (await stored(server, other))["source_client"] == "claude-code"
 
 
 async def test_claude_s_session_and_project_come_from_its_environment(
@@ -89,7 +90,10 @@ async def test_another_client_inside_claude_s_terminal_is_not_taken_for_it(
     async with Server(environment, client="opencode", directory=str(tmp_path)) as server:
         await server.open()
         fact = await server.call("record_fact", key="k", value="v")
-    assert (fact["session_id"], fact["project_id"]) == (None, None)
+        context = await server.call("get_project_context")
+    assert fact["session_id"] is None
+    assert fact["project_id"] == context["project"]["project_id"]
+    assert context["project"]["name"] == tmp_path.name  # its own directory's, and not Claude's
 
 
 async def test_codex_names_its_thread_with_each_call(
@@ -136,10 +140,10 @@ async def test_a_bound_directory_names_the_project_of_a_client_without_session(
     assert context["project"]["name"] == tmp_path.name
 
 
-async def test_a_project_is_looked_up_and_never_guessed(
+async def test_an_unknown_program_s_project_is_looked_up_and_never_guessed(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    async with Server(environment, client="opencode", directory=str(tmp_path)) as server:
+    async with Server(environment, client="some-editor", directory=str(tmp_path)) as server:
         await server.open()
         fact = await server.call("record_fact", key="k", value="v")
         context = await server.call("get_project_context")

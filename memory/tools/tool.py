@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.database import Transaction
+from memory.drafts import spelled
 from memory.errors import LedgerError
 from memory.settings import Settings
 from memory.tools.arguments import Arguments, Parameter
@@ -29,8 +30,9 @@ class Call:
 
     @property
     def source_client(self) -> str:
-        """Who is to be named as the writer: the argument as it is, else the client itself."""
-        return self.arguments.get("source_client") or self.caller.client
+        """Who is to be named as the writer: the argument as it is stored, else the client itself."""
+        given = self.arguments.get("source_client")
+        return spelled(given) if given else self.caller.client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
