@@ -165,6 +165,19 @@ async def test_a_session_is_read_in_order_without_loss_while_others_append(
     assert seen == [str(number) for number in (*range(30), *range(100, 105))]
 
 
+async def test_a_cursor_of_one_session_is_refused_in_another(server: Server) -> None:
+    first, second = await new_session(server), await new_session(server)
+    for session in (first, second):
+        for number in range(3):
+            await server.call("append_message", **message(session, order=number))
+    page = await server.call("read_session", session_id=first, limit=1)
+    cursor = page["next_cursor"]
+    mixed = await server.call("read_session", session_id=second, cursor=cursor)
+    assert (mixed["is_error"], mixed["code"]) == (True, "bad_cursor")
+    rest = await server.call("read_session", session_id=first, cursor=cursor)
+    assert [each["order"] for each in rest["messages"]] == [1, 2]
+
+
 async def test_messages_without_order_follow_by_time(server: Server) -> None:
     session = await new_session(server)
     for content, order, second in [("d", None, 9), ("b", 2, 8), ("c", None, 1), ("a", 1, 9)]:
