@@ -1,9 +1,10 @@
-"""A progress bar on a terminal; elsewhere nothing, for the report says it all."""
+"""How far a pass has come: a progress bar on a terminal, elsewhere a plain line now and then."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.progress import (
@@ -18,14 +19,20 @@ from rich.progress import (
 if TYPE_CHECKING:
     from importers.run import Progress as Step  # brings the database's libraries along
 
-__all__ = ["bar"]
+__all__ = ["LINE_SECONDS", "bar"]
+
+LINE_SECONDS: Final = 5.0
+"""Time between two plain lines; a pass that takes less says nothing before its report."""
 
 
 @contextmanager
 def bar(*, quiet: bool) -> Iterator[Callable[["Step"], None] | None]:
     """Show how far a pass has come, on standard error; give what is told about each batch."""
-    if quiet or not sys.stderr.isatty():
+    if quiet:
         yield None
+        return
+    if not sys.stderr.isatty():
+        yield _plain()
         return
     columns = (
         TextColumn("{task.description}"),
@@ -44,3 +51,20 @@ def bar(*, quiet: bool) -> Iterator[Callable[["Step"], None] | None]:
             shown.update(task, completed=now.files_done, total=now.files, records=now.records)
 
         yield step
+
+
+def _plain() -> Callable[["Step"], None]:
+    """Return what prints a line about the client at work, at most every LINE_SECONDS."""
+    last = time.monotonic()
+
+    def step(now: "Step") -> None:
+        nonlocal last
+        if time.monotonic() - last < LINE_SECONDS:
+            return
+        last = time.monotonic()
+        files = f"{now.files_done:,} of {now.files:,} files"
+        print(
+            f"{now.provider}: {files}, {now.records:,} records so far", file=sys.stderr, flush=True
+        )
+
+    return step

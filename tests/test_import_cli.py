@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from importers.claude import ClaudeImporter
 from importers.claude.retention import retention_days, writes_nothing
 from importers.coverage import Coverage, compare, covered
 from importers.options import Options, parse
-from importers.progress import bar
+from importers.progress import LINE_SECONDS, bar
 from importers.report import MAX_DETAILS, ClientReport, Failed, Happened, Report
 from importers.run import GONE, Progress
 from importers.standby import lock_name
@@ -295,23 +296,41 @@ def test_events_and_failures_beyond_the_details_are_counted() -> None:
     assert client.facts()["more_events"] == MAX_DETAILS + 2
 
 
-def test_a_terminal_gets_a_progress_bar_and_a_pipe_none(
+STEP = Progress(provider="claude", files_done=1, files=2, records=1234)
+
+
+def test_a_terminal_gets_a_progress_bar(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    step = Progress(provider="claude", files_done=1, files=2, records=1234)
-    with bar(quiet=False) as shown:
-        assert shown is None
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with bar(quiet=True) as shown:
         assert shown is None
     with bar(quiet=False) as shown:
         assert shown is not None
-        shown(step)
-        shown(step)
+        shown(STEP)
+        shown(STEP)
     out, errors = capsys.readouterr()
     assert out == ""
     assert "claude" in errors
     assert "1,234 records" in errors
+
+
+def test_a_pipe_gets_a_plain_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with bar(quiet=True) as shown:
+        assert shown is None
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    with bar(quiet=False) as shown:
+        assert shown is not None
+        for second in range(int(LINE_SECONDS) * 2 + 1):
+            now = 100.0 + second
+            shown(STEP)
+            shown(replace(STEP, records=1235))
+    out, errors = capsys.readouterr()
+    assert out == ""
+    assert errors == "claude: 1 of 2 files, 1,234 records so far\n" * 2
 
 
 def test_only_what_is_on_the_disk_no_longer_counts_as_gone(tmp_path: Path) -> None:
