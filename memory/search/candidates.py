@@ -14,12 +14,23 @@ from memory.search.labels import CARRIED, MARK, filters
 from memory.search.request import Request
 from memory.text import tsquery_word
 
-__all__ = ["BUDGET", "FEW", "MAX_PAIRED", "Candidate", "Found", "find", "statement"]
+__all__ = [
+    "BUDGET",
+    "ENOUGH",
+    "FEW",
+    "MAX_PAIRED",
+    "Candidate",
+    "Found",
+    "find",
+    "statement",
+]
 
 BUDGET: Final = 5_000
 """Candidates that are ranked (measured: 97 % of the exact ten best at 100,000 entries)."""
 FEW: Final = 500
-"""Candidates of the rarest words with which the common ones need not be looked for."""
+"""Candidates of the rarest words with which two common ones in one entry are not looked for."""
+ENOUGH: Final = 100
+"""Candidates with which a common word alone is not looked for; as many as an answer has hits."""
 MAX_PAIRED: Final = 8
 """Common words, the rarest of them, any two of which an entry may hold."""
 
@@ -102,24 +113,31 @@ async def find(
     found: dict[uuid.UUID, Candidate] = {}
     is_complete = True  # as it is when the index holds none of the words
     await session.execute(_PLAN_FOR_THE_WORDS)
-    for query, is_last in _steps(frequencies):
+    for step in _steps(frequencies):
+        if len(found) >= step.unless:
+            return Found(list(found.values()), is_complete=False)
         room = BUDGET - len(found)
         bound = {
             **arguments,
             "lexemes": list(frequencies),
-            "query": "&".join([f"({query})", *conditions]),
+            "query": "&".join([f"({step.query})", *conditions]),
             "limit": room,
         }
         rows = (await session.execute(sql, bound)).all()
         found |= {row.entry_id: _candidate(row.entry_id, row.length, row.found) for row in rows}
-        is_complete = is_last and len(rows) < room
-        if len(found) >= FEW:
-            break
+        is_complete = len(rows) < room
     return Found(list(found.values()), is_complete)
 
 
-def _steps(frequencies: Mapping[str, int]) -> Iterator[tuple[str, bool]]:
-    """Give the text search queries to try in turn, and whether each is the last."""
+class _Step(NamedTuple):
+    """A text search query, to be asked unless so many candidates were found before."""
+
+    query: str
+    unless: int
+
+
+def _steps(frequencies: Mapping[str, int]) -> Iterator[_Step]:
+    """Give the queries to ask in turn."""
     rarest: list[str] = []
     common: list[str] = []
     total = 0
@@ -128,13 +146,13 @@ def _steps(frequencies: Mapping[str, int]) -> Iterator[tuple[str, bool]]:
         if frequencies[lexeme]:
             (rarest if total <= BUDGET else common).append(tsquery_word(lexeme))
     if rarest:
-        yield "|".join(rarest), not common
+        yield _Step("|".join(rarest), BUDGET)
     if len(common) > 1:
         some = common[:MAX_PAIRED]
         pairs = [f"{first}&({'|'.join(some[at:])})" for at, first in enumerate(some[:-1], start=1)]
-        yield "|".join(pairs), False
+        yield _Step("|".join(pairs), FEW)
     if common:
-        yield "|".join(common), True
+        yield _Step("|".join(common), ENOUGH)
 
 
 def _candidate(entry_id: uuid.UUID, length: int, found: str) -> Candidate:

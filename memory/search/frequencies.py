@@ -14,8 +14,11 @@ from memory.text import tsquery_word
 
 __all__ = ["MAX_COUNTED", "document_frequencies"]
 
-MAX_COUNTED: Final = 5_000
-"""Rows of one lexeme that are counted; there are more only before PostgreSQL's first ANALYZE."""
+MAX_COUNTED: Final = 5_001
+"""Rows of one lexeme that are counted: one more than `candidates.BUDGET`, so that it exceeds it.
+
+There are more only before PostgreSQL's first ANALYZE.
+"""
 
 _COMMON: Final = text("""
     SELECT common.lexeme, common.share

@@ -40,12 +40,10 @@ class Language:
     def __init__(self) -> None:
         """Make the vocabulary; its order is that of the words' ranks."""
         self.chooser = random.Random(11)  # noqa: S311 - data for a benchmark
-        consonants, vowels = "bcdfghklmnprstvz", "aeiou"
-        syllables = [a + b for a in consonants for b in vowels]
-        self.words = [
-            "".join(self.chooser.choices(syllables, k=2 + number % 3)) + str(number)[-1:]
-            for number in range(VOCABULARY)
-        ]
+        syllables = [a + b for a in "bcdfghklmnprstvz" for b in "aeiou"]
+        self.words = [a + b + c for a, b, c in itertools.product(syllables, repeat=3)]
+        self.chooser.shuffle(self.words)
+        self.words = self.words[:VOCABULARY]
         weights = [1 / (rank + 3) for rank in range(VOCABULARY)]
         self.cumulated = list(itertools.accumulate(weights))
 
