@@ -2,7 +2,6 @@
 
 import asyncio
 import difflib
-import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
@@ -62,7 +61,7 @@ class Toolbox:
         except LedgerError as error:
             answer = failure(error)
         except Exception as error:  # noqa: BLE001 - the edge: logged, answered, and on it goes
-            _log_unexpected(name if name in _BY_NAME else "a tool", error)
+            log.unexpected(_log, name if name in _BY_NAME else "a tool", error)
             answer = failure(LedgerError())
         return encode(answer)
 
@@ -172,14 +171,8 @@ class Toolbox:
         except LedgerError as error:
             _log.warning("%s failed: %s", what, error)
         except Exception as error:  # noqa: BLE001 - the edge of a round
-            _log_unexpected(what, error)
+            log.unexpected(_log, what, error)
         return False
-
-
-def _log_unexpected(what: str, error: Exception) -> None:
-    """Log an error that is none of ours: where it arose, since its text may hold a secret."""
-    stack = "".join(traceback.format_tb(error.__traceback__))
-    _log.error("%s failed with %s\n%s", what, type(error).__name__, stack)
 
 
 def _too_slow(*, writes: bool) -> str:
