@@ -1,6 +1,6 @@
 """Measure search on LoCoMo's questions: which share of the evidence is found, and how high up.
 
-Run: python scripts/bench/locomo.py path/to/locomo10.json
+Run: python scripts/bench/locomo.py path/to/locomo10.json [--conversations 10] [--embeddings]
 The data set (snap-research/locomo, CC BY-NC 4.0) is not part of this project. Each conversation
 becomes a project, each of its sessions a session, each turn a message; a question is asked within
 its conversation's project.
@@ -14,7 +14,7 @@ import statistics
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -22,9 +22,10 @@ from typing import Any
 
 from throwaway import machine, server
 
-from memory import crud, search
+from memory import crud, embeddings, search
 from memory.database import Database
 from memory.drafts import Draft, Kind, SessionDraft, project_id_of
+from memory.embeddings import Embedder
 from memory.search import Request
 
 DEPTH = 20
@@ -121,20 +122,37 @@ async def load(database: Database, number: int, conversation: dict[str, Any]) ->
     return known
 
 
-async def ask(database: Database, project: uuid.UUID, question: str) -> list[str]:
+async def ask(
+    database: Database, project: uuid.UUID, question: str, embedder: Embedder | None = None
+) -> list[str]:
     """Return the turns found for a question, best first."""
     request = Request(question, limit=DEPTH, project_id=project)
-    answer = await database.transact(partial(search.search, request=request))
+    answer = await database.transact(partial(search.search, request=request, embedder=embedder))
     return [str(hit.entry.source_id).partition("/")[2] for hit in answer.hits]
 
 
-async def measure(database: Database, data: list[dict[str, Any]]) -> None:
+async def embed(database: Database, embedder: Embedder) -> None:
+    """Make every turn's vector and print how long that took."""
+    began, count = time.perf_counter(), 0
+    while True:
+        done = await database.transact(partial(search.embed, embedder=embedder))
+        count += done.count
+        if not done.remaining:
+            break
+    print(f"{count} turns embedded in {time.perf_counter() - began:.1f} s")
+
+
+async def measure(
+    database: Database, data: list[dict[str, Any]], embedder: Embedder | None
+) -> None:
     """Load, index, ask and print."""
     turns = [await load(database, n, each["conversation"]) for n, each in enumerate(data, start=1)]
     began = time.perf_counter()
     while (await database.transact(search.index)).remaining:
         pass
     print(f"{sum(map(len, turns))} turns indexed in {time.perf_counter() - began:.1f} s")
+    if embedder is not None:
+        await embed(database, embedder)
     parts = {"odd": Scores(), "even": Scores(), "all": Scores()}
     kinds: dict[str, Scores] = {}
     taken: list[float] = []
@@ -145,7 +163,7 @@ async def measure(database: Database, data: list[dict[str, Any]]) -> None:
             if not evidence:
                 continue
             began = time.perf_counter()
-            found = await ask(database, project, asked["question"])
+            found = await ask(database, project, asked["question"], embedder)
             taken.append(time.perf_counter() - began)
             kind = kinds.setdefault(f"category {asked['category']}", Scores())
             for scores in (parts["odd" if number % 2 else "even"], parts["all"], kind):
@@ -155,16 +173,21 @@ async def measure(database: Database, data: list[dict[str, Any]]) -> None:
     print(f"median {statistics.median(taken) * 1e3:.1f} ms a question")
 
 
-async def main(data: list[dict[str, Any]]) -> None:
+async def main(data: list[dict[str, Any]], *, use_embeddings: bool) -> None:
     """Run on a throw-away server."""
     print(machine())
     with server() as settings:
+        embedder = embeddings.load(replace(settings, use_embeddings=use_embeddings))
         database = Database(settings)
-        await measure(database, data)
+        await measure(database, data, embedder)
         await database.close()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, help="locomo10.json")
-    asyncio.run(main(json.loads(parser.parse_args().data.read_text())))
+    parser.add_argument("--conversations", type=int, default=10)
+    parser.add_argument("--embeddings", action="store_true")
+    given = parser.parse_args()
+    conversations = json.loads(given.data.read_text())[: given.conversations]
+    asyncio.run(main(conversations, use_embeddings=given.embeddings))
