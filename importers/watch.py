@@ -15,6 +15,7 @@ from importers.run import Runner
 from importers.standby import RETRY_SECONDS, Standby, wait
 from memory import log, search
 from memory.database import Database
+from memory.embeddings import load
 from memory.errors import LedgerError
 
 __all__ = ["POLL_SECONDS", "Watch", "index_all"]
@@ -43,13 +44,19 @@ _STEP_MS: Final = 50
 async def index_all(database: Database, *, stop: asyncio.Event) -> int:
     """Index for search what is not indexed yet, in bounded steps; return how many entries.
 
-    Leaves off when another process indexes, or what remains is not yet settled in the feed.
+    Leaves off when another process indexes, or what remains is not yet settled in the feed. With
+    embeddings on, their vectors follow. Raises Unavailable when the model is missing.
     """
     count = 0
     while not stop.is_set():
         step = await database.transact(partial(search.index, limit=_INDEX_BATCH))
         count += step.count
         if not step.remaining or not step.count:
+            break
+    embedder = await asyncio.to_thread(load, database.settings)
+    while embedder is not None and not stop.is_set():
+        made = await database.transact(partial(search.embed, embedder=embedder))
+        if not made.remaining or made.is_busy:
             break
     return count
 

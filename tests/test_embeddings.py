@@ -1,5 +1,7 @@
 """Meaning: off unless asked for, never silently missing, and one list together with the words."""
 
+import asyncio
+import json
 import math
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from mcp_process import Server
 from search_fixtures import NOON, append, contents, index_all, message, start
 from sqlalchemy import text
 
@@ -213,3 +216,28 @@ async def test_the_model_finds_what_means_the_same(database: Database) -> None:
     answer = await ask(database, "sleeping cat", model)
     assert contents(answer)[0] == "The feline was asleep on the sofa."
     assert "Quarterly revenue grew by four percent." not in contents(answer)
+
+
+@needs_model
+@pytest.mark.timeout(300)
+async def test_every_way_to_search_uses_the_model_when_it_is_switched_on(
+    database: Database, environment: dict[str, str]
+) -> None:
+    switched_on = environment | {"MEMORY_USE_EMBEDDINGS": "1"}
+    await append(
+        database, message("The automobile would not start."), message("We cooked bean soup.")
+    )
+    program = [sys.executable, "-m", "memory.cli"]
+    run = partial(subprocess.run, env=switched_on, capture_output=True, check=False)
+    imported = await asyncio.to_thread(run, [*program, "import", "--json"])
+    assert imported.returncode == 0, imported.stderr
+    found = await asyncio.to_thread(run, [*program, "search", "--json", "car", "trouble"])
+    answer = json.loads(found.stdout)
+    assert answer["hits"][0]["entry"]["content"] == "The automobile would not start."
+    async with Server(switched_on) as server:
+        await server.open()
+        asked = await server.call("search_history", query="car trouble")
+    assert (asked["semantic"], asked["hits"][0]["snippet"]) == (
+        "on",
+        "The automobile would not start.",
+    )

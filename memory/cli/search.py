@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -10,13 +11,14 @@ from rich.text import Text
 
 from memory import search as searching
 from memory.cli.entries import facts
-from memory.cli.ledger import read
+from memory.cli.ledger import configured, read
 from memory.cli.names import project_named, project_names, session_named
 from memory.cli.options import Client, Project, Since, limit
 from memory.cli.output import Json, console, moment, one_line, print_json
 from memory.cli.times import moment_of
 from memory.crud.prefix import short_ids
 from memory.database import Transaction
+from memory.embeddings import Embedder, load
 from memory.search import MAX_LIMIT, Answer, Hit, Request
 
 __all__ = ["search"]
@@ -63,7 +65,11 @@ def search(
         since=moment_of("--since", since, now=now),
         until=moment_of("--until", until, now=now),
     )
-    found = read(lambda database: _find(database, request, project=project, session=session))
+    settings = configured()
+    find = partial(
+        _find, request=request, project=project, session=session, embedder=load(settings)
+    )
+    found = read(find, settings=settings)
     if as_json:
         print_json(_facts(found))
     else:
@@ -71,14 +77,19 @@ def search(
 
 
 async def _find(
-    database: Transaction, request: Request, *, project: str | None, session: str | None
+    database: Transaction,
+    request: Request,
+    *,
+    project: str | None,
+    session: str | None,
+    embedder: Embedder | None,
 ) -> _Found:
     narrowed = replace(
         request,
         project_id=(await project_named(database, project)).id if project else None,
         session_id=await session_named(database, session) if session else None,
     )
-    answer = await searching.search(database, narrowed)
+    answer = await searching.search(database, narrowed, embedder=embedder)
     ids = await short_ids(database, [hit.entry.id for hit in answer.hits])
     return _Found(answer, await project_names(database), ids)
 

@@ -1,6 +1,7 @@
 """What an embedding model is to the rest of the program, and how the chosen one is loaded."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Protocol
 
 from memory.settings import Settings
@@ -21,10 +22,11 @@ class Embedder(Protocol):
         ...
 
 
+@cache
 def load(settings: Settings) -> Embedder | None:
     """Return the embedder that the settings ask for, or None when embeddings are off.
 
-    Takes about a third of a second and 250 MB of memory. Raises Unavailable (``no_embeddings``)
+    Takes about a third of a second and 250 MB of memory, once a process. Raises Unavailable (``no_embeddings``)
     when the model or a library that runs it is missing or is another one than expected.
     """
     if not settings.use_embeddings:

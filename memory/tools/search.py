@@ -1,10 +1,12 @@
 """The tool that searches everything."""
 
+import asyncio
 from typing import Any, Final
 
 from memory import crud, search
 from memory.database import Transaction
 from memory.drafts import Kind
+from memory.embeddings import load
 from memory.search import MAX_LIMIT, Hit, Request
 from memory.tools.answers import cut, room, that_fit
 from memory.tools.arguments import (
@@ -43,7 +45,8 @@ async def _search_history(session: Transaction, call: Call) -> Answer:
         until=call["until"],
         include_system=call["include_system"],
     )
-    found = await search.search(session, request)
+    embedder = await asyncio.to_thread(load, call.settings)
+    found = await search.search(session, request, embedder=embedder)
     answer: Answer = {
         "total": found.total,
         "total_is_exact": found.total_is_exact,

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from memory import log, search
 from memory.database import Database
+from memory.embeddings import load
 from memory.errors import InvalidInput, LedgerError, Unavailable
 from memory.settings import Settings
 from memory.tools.answers import encode, failure, success
@@ -154,7 +155,16 @@ class Toolbox:
         """
         batch = partial(search.index, limit=INDEX_BATCH)
         indexed = await self._bounded(lambda database: database.transact(batch))
+        if self._settings is not None and self._settings.use_embeddings:
+            await self._embed(self._settings)
         return bool(indexed.count and 0 < indexed.remaining <= INDEX_BACKLOG)
+
+    async def _embed(self, settings: Settings) -> None:
+        """Make the vectors of one small batch."""
+        embedder = await asyncio.to_thread(load, settings)
+        if embedder is not None:
+            batch = partial(search.embed, embedder=embedder)
+            await self._bounded(lambda database: database.transact(batch))
 
     async def _close_idle(self) -> None:
         while self._database is not None:
