@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final
 
 __all__ = [
@@ -43,6 +44,7 @@ CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 STATE_KEY: Final = "state"
+_NAMES: Final = 1024  # remembered: every draft of a batch asks for the same few
 
 MEMORY_CALL: Final = "memory_call"
 MEMORY_RESULT: Final = "memory_result"
@@ -75,12 +77,14 @@ KEYED: Final = frozenset(
 )
 
 
+@lru_cache(maxsize=_NAMES)
 def canonical_client(name: str) -> str:
     """Return the short name of a client: ``claude-code`` is ``claude``; others stay as they are."""
     stored = spelled(name)
     return next((short for short, names in CLIENTS.items() if stored in names), stored)
 
 
+@lru_cache(maxsize=_NAMES)
 def spelled(name: str) -> str:
     """Return a client's name as it is stored: those of the known clients in lower case."""
     name = name.strip()

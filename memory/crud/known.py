@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from sqlalchemy import ColumnElement, Table, or_, select
+from sqlalchemy import Table, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 from uuid_utils.compat import uuid7
 
@@ -20,6 +20,23 @@ __all__ = ["Known", "KnownEntries"]
 # The tables themselves: the ORM's bookkeeping would cost every append more than the query.
 _ENTRIES: Final = cast("Table", Entry.__table__)
 _HEADS: Final = cast("Table", Head.__table__)
+
+_IN_PROVIDER: Final = select(
+    _ENTRIES.c.id,
+    _ENTRIES.c.session_id,
+    _ENTRIES.c.version,
+    _ENTRIES.c.content_hash,
+    _ENTRIES.c.source_client,
+    _ENTRIES.c.provider,
+    _ENTRIES.c.source_id,
+)
+# Joined pair by pair: of two lists the planner would take the session alone and read all of it.
+_IN_SESSION: Final = text("""
+    SELECT id, session_id, version, content_hash, source_client, provider, source_id
+    FROM unnest(CAST(:sessions AS uuid[]), CAST(:source_ids AS text[]))
+        AS wanted (session_id, source_id)
+    JOIN entries USING (session_id, source_id)
+""")
 
 Identity = tuple[str, str]  # session or provider, and the source id
 
@@ -126,24 +143,18 @@ class KnownEntries:
         if not wanted:
             return
         scopes = {each.draft.session_id: self._scope(each) for each in wanted}
-        places: list[ColumnElement[bool]] = [_ENTRIES.c.session_id.in_(list(scopes))]
+        pairs: dict[str, list[Any]] = {
+            "sessions": [each.draft.session_id for each in wanted],
+            "source_ids": [each.draft.source_id for each in wanted],
+        }
+        rows = {row.id: row for row in await session.execute(_IN_SESSION, pairs)}
         if self.imported:
             names = {name for each in wanted for name in client_names(each.draft.provider)}
-            places.append(_ENTRIES.c.provider.in_(names))
-        rows = await session.execute(
-            select(
-                _ENTRIES.c.id,
-                _ENTRIES.c.session_id,
-                _ENTRIES.c.version,
-                _ENTRIES.c.content_hash,
-                _ENTRIES.c.source_client,
-                _ENTRIES.c.provider,
-                _ENTRIES.c.source_id,
+            elsewhere = _IN_PROVIDER.where(
+                _ENTRIES.c.provider.in_(names), _ENTRIES.c.source_id.in_(set(pairs["source_ids"]))
             )
-            .where(or_(*places), _ENTRIES.c.source_id.in_({w.draft.source_id for w in wanted}))
-            .order_by(_ENTRIES.c.version)
-        )
-        for row in rows:
+            rows |= {row.id: row for row in await session.execute(elsewhere)}
+        for row in sorted(rows.values(), key=lambda row: int(row.version)):
             scope = scopes.get(row.session_id) or canonical_client(row.provider)
             self.versions[scope, row.source_id].append(Known(*row[:5]))
 

@@ -24,7 +24,9 @@ _SHORT_BODY: Final = re.compile(
 # diff and quote marks, escaped line ends), and a last line that may be short.
 _GAP: Final = r"(?:\\+[nrt]|[\s\d|>+\u2192:]){0,64}+"
 _CUT_BODY: Final = re.compile(
-    rf"(?:{_GAP}[A-Za-z0-9+/]{{32,}}+){{1,2000}}+"
+    # Greedy, not possessive: Python before 3.11.5 loses its place in such a group, and as nothing
+    # behind it has to match, it never goes back.
+    rf"(?:{_GAP}[A-Za-z0-9+/]{{32,}}+){{1,2000}}"
     rf"(?:={{1,2}}|(?=[\s\\]){_GAP}[A-Za-z0-9+/]{{4,}}(?:==?|(?=[ \t]*(?:[\r\n\\\"'`]|\Z))))?"
 )
 
