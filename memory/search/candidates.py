@@ -19,6 +19,8 @@ __all__ = [
     "ENOUGH",
     "FEW",
     "MAX_PAIRED",
+    "MOST_COMMON",
+    "MOST_PAIRED",
     "Candidate",
     "Found",
     "find",
@@ -31,6 +33,10 @@ FEW: Final = 500
 """Candidates of the rarest words with which two common ones in one entry are not looked for."""
 ENOUGH: Final = 100
 """Candidates with which a common word alone is not looked for; as many as an answer has hits."""
+MOST_PAIRED: Final = 2_000
+"""Newest candidates with two common words."""
+MOST_COMMON: Final = 1_000
+"""Newest candidates with a common word alone: they hardly differ, and each costs time."""
 MAX_PAIRED: Final = 8
 """Common words, the rarest of them, any two of which an entry may hold."""
 
@@ -116,7 +122,7 @@ async def find(
     for step in _steps(frequencies):
         if len(found) >= step.unless:
             return Found(list(found.values()), is_complete=False)
-        room = BUDGET - len(found)
+        room = min(step.most, BUDGET - len(found))
         bound = {
             **arguments,
             "lexemes": list(frequencies),
@@ -130,9 +136,10 @@ async def find(
 
 
 class _Step(NamedTuple):
-    """A text search query, to be asked unless so many candidates were found before."""
+    """A text search query, to be asked for so many unless there are others enough already."""
 
     query: str
+    most: int
     unless: int
 
 
@@ -146,13 +153,13 @@ def _steps(frequencies: Mapping[str, int]) -> Iterator[_Step]:
         if frequencies[lexeme]:
             (rarest if total <= BUDGET else common).append(tsquery_word(lexeme))
     if rarest:
-        yield _Step("|".join(rarest), BUDGET)
+        yield _Step("|".join(rarest), BUDGET, BUDGET)
     if len(common) > 1:
         some = common[:MAX_PAIRED]
         pairs = [f"{first}&({'|'.join(some[at:])})" for at, first in enumerate(some[:-1], start=1)]
-        yield _Step("|".join(pairs), FEW)
+        yield _Step("|".join(pairs), MOST_PAIRED, FEW)
     if common:
-        yield _Step("|".join(common), ENOUGH)
+        yield _Step("|".join(common), MOST_COMMON, ENOUGH)
 
 
 def _candidate(entry_id: uuid.UUID, length: int, found: str) -> Candidate:

@@ -30,7 +30,7 @@ VOCABULARY = 60_000
 PROJECTS = 20
 SESSION_LENGTH = 200
 BATCH = 500
-QUERIES = 40
+QUERIES = 20
 ROLES = ("user", "assistant", "tool_call", "tool_result", "tool_result")
 
 
