@@ -6,7 +6,7 @@ two writers of one key form one chain. Rows reach the table through one insert s
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from sqlalchemy import Table, select, text
@@ -54,7 +54,7 @@ async def append(
     Raises NotFound for an unknown session, Conflict, Credential and InvalidInput.
     """
     batch = prepare(drafts, imported=imported)
-    await _resolve_projects(session, batch)
+    await _complete(session, batch)
     await lock_names(session, _names(batch, imported=imported))
     known = await KnownEntries.read(session, batch, imported=imported)
     results: list[Appended] = []
@@ -98,21 +98,28 @@ def _names(batch: Sequence[Prepared], *, imported: bool) -> set[str]:
     return names
 
 
-async def _resolve_projects(session: AsyncSession, batch: Sequence[Prepared]) -> None:
-    """Give each draft its session's project unless it names one."""
+async def _complete(session: AsyncSession, batch: Sequence[Prepared]) -> None:
+    """Give each draft its session's project and provider unless it names its own."""
     wanted = {each.draft.session_id for each in batch if each.draft.session_id is not None}
     if not wanted:
         return
     rows = await session.execute(
-        select(_SESSIONS.c.id, _SESSIONS.c.project_id).where(_SESSIONS.c.id.in_(wanted))
+        select(_SESSIONS.c.id, _SESSIONS.c.project_id, _SESSIONS.c.provider).where(
+            _SESSIONS.c.id.in_(wanted)
+        )
     )
-    projects: Mapping[uuid.UUID, uuid.UUID | None] = {row.id: row.project_id for row in rows}
-    unknown = wanted - set(projects)
+    sessions = {row.id: row for row in rows}
+    unknown = wanted - set(sessions)
     if unknown:
         raise NotFound(f"No session has the id {min(unknown)}; start_session gives one.")
     for each in batch:
-        if each.project_id is None and each.draft.session_id is not None:
-            each.project_id = projects[each.draft.session_id]
+        if each.draft.session_id is None:
+            continue
+        row = sessions[each.draft.session_id]
+        if each.project_id is None:
+            each.project_id = row.project_id
+        if not each.draft.provider:
+            each.draft = replace(each.draft, provider=row.provider)
 
 
 def _refuse_change(each: Prepared, known: KnownEntries) -> None:

@@ -22,12 +22,11 @@ _PAYLOAD_BYTES: Final = 2_000  # of a payload beside a content that fills the an
 
 
 async def _append_message(session: Transaction, call: Call) -> Answer:
-    view = await crud.get_session(session, call["session_id"])
     draft = Draft(
         kind=Kind.MESSAGE,
         content=call["content"],
         source_client=call.source_client,
-        provider=call["provider"] or view.row.provider,
+        provider=call["provider"] or "",  # the session's, which the append reads anyway
         machine=call.settings.machine,
         session_id=call["session_id"],
         source_id=call["source_message_id"],
