@@ -1,21 +1,23 @@
 """One throw-away PostgreSQL for all tests, and cheap ledgers on it.
 
 The server is our own embedded one in a temporary home, or the one that TEST_DATABASE_URL names (a
-superuser's URL). A ledger is a clone of one migrated template database.
+superuser's URL). A ledger is a clone of one migrated template database. Each worker of pytest-xdist
+is a process of its own, with a home, a server and names of databases of its own.
 """
 
 import asyncio
 import itertools
 import os
 import shutil
-import socket
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import asyncpg
+import hypothesis
 import pytest
+from homes import free_port as _free_port
 from sqlalchemy import make_url
 
 from memory import postgres
@@ -24,7 +26,14 @@ from memory.database.schema import init_schema
 from memory.settings import Settings
 
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-TEMPLATE = "ledger_template"
+TEMPLATE = f"ledger_template_{os.getpid()}"
+"""Named after the process, because workers share the server that TEST_DATABASE_URL names."""
+
+# A property is about what holds, not about how long a busy machine takes for it.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 _numbers = itertools.count(1)
 
@@ -90,8 +99,9 @@ async def cluster(_own_home: Path) -> AsyncIterator[Cluster]:
     await found.sql(f"CREATE DATABASE {TEMPLATE}")
     await init_schema(found.of(TEMPLATE))
     yield found
-    if not given:
-        await asyncio.to_thread(postgres.stop, settings)
+    if given:
+        await found.sql(f"DROP DATABASE IF EXISTS {TEMPLATE} WITH (FORCE)")
+    await asyncio.to_thread(postgres.stop, settings)  # with a given one, what the demo has started
     shutil.rmtree(base, ignore_errors=True)
 
 
@@ -161,9 +171,3 @@ def _reachable_folder() -> Path:
     base = Path(tempfile.mkdtemp(prefix="shared-memory-tests-", dir="/tmp"))
     base.chmod(0o755)
     return base
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

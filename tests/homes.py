@@ -69,9 +69,14 @@ def new_folder() -> Path:
 
 
 def free_port() -> int:
-    """Return a port nobody has, below those that the system gives to passing connections."""
+    """Return a port nobody has, below those that the system gives to passing connections.
+
+    Each worker of pytest-xdist has a thousand of its own, so that none takes another's.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 10
+    first = 20_000 + 1_000 * worker
     while True:
-        port = random.randrange(20_000, 30_000)  # noqa: S311 - no secret
+        port = random.randrange(first, first + 1_000)  # noqa: S311 - no secret
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port

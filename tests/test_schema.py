@@ -67,14 +67,14 @@ async def test_init_schema_and_alembic_give_the_same_schema_byte_for_byte(
 ) -> None:
     await init_schema(empty_settings)
     ours = dump(empty_settings)
-    await cluster.sql("DROP DATABASE IF EXISTS by_alembic WITH (FORCE)")
-    await cluster.sql("CREATE DATABASE by_alembic")
-    other = cluster.of("by_alembic")
+    name = f"by_alembic_{os.getpid()}"
+    await cluster.sql(f"CREATE DATABASE {name}")
+    other = cluster.of(name)
     passed(alembic("upgrade head", child_environment(other)))
     assert dump(other) == ours
     assert "CREATE TABLE public.entries" in ours
     assert "ENABLE ALWAYS TRIGGER" in ours
-    await cluster.sql("DROP DATABASE by_alembic WITH (FORCE)")
+    await cluster.sql(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 async def test_either_order_changes_nothing(empty_settings: Settings) -> None:
