@@ -24,6 +24,7 @@ class Settings:
 
     ``database_url`` and ``owner_url`` are empty when the embedded server is to be used; ``owner_url``
     is the role that may change the schema, for servers where that is another role.
+    ``port_is_pinned`` says that the user named the port, so that no other will do.
     """
 
     home: Path
@@ -33,6 +34,7 @@ class Settings:
     ledger: str = "public"
     pg_bin: str = ""
     port: int = DEFAULT_PORT
+    port_is_pinned: bool = False
     pool_size: int = 10
     max_overflow: int = 10
     pool_is_default: bool = True
@@ -55,6 +57,7 @@ class Settings:
             ledger=_ledger(env.get("MEMORY_LEDGER", "") or "public"),
             pg_bin=env.get("MEMORY_PG_BIN", ""),
             port=_integer(env, "MEMORY_PG_PORT", DEFAULT_PORT, lowest=1024, highest=65535),
+            port_is_pinned=bool(env.get("MEMORY_PG_PORT", "").strip()),
             pool_size=_integer(env, "PG_POOL_SIZE", 10, lowest=1, highest=1000),
             max_overflow=_integer(env, "PG_MAX_OVERFLOW", 10, lowest=0, highest=1000),
             pool_is_default=not (env.get("PG_POOL_SIZE") or env.get("PG_MAX_OVERFLOW")),

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from homes import ROOT, NewHome, environment, postmasters, sql
+from homes import ROOT, NewHome, environment, kill, postmasters, sql
 
 from memory import postgres
 from memory.postgres import cli
@@ -67,15 +67,50 @@ def test_status_stop_and_restart_tell_what_they_found(home: Settings) -> None:
     assert postmasters(home) == []
 
 
-def test_start_prints_the_port_in_use_when_the_wanted_one_is_taken(home: Settings) -> None:
+def test_start_prints_the_port_in_use_when_the_default_one_is_taken(
+    home: Settings, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     with socket.create_server(("127.0.0.1", home.port)):
-        started = _script(START_PG, home, "start")
+        assert cli.carry_out("start", home, timeout=60, as_json=False) == 0
     server = postgres.state(home)
     assert server is not None
-    assert f"127.0.0.1:{server.port}" in started.stdout
-    assert f"Port {home.port} is taken by another program" in started.stderr
-    again = _script(START_PG, home, "start")
-    assert f"not on port {home.port}" in again.stdout
+    assert f"127.0.0.1:{server.port}, not on port {home.port}" in capsys.readouterr().out
+    assert f"Port {home.port} is taken by another program" in caplog.text
+
+
+def test_a_named_port_that_is_taken_is_one_sentence_and_changes_nothing(
+    new_home: NewHome, home: Settings
+) -> None:
+    for settings in (new_home(), home):
+        before = _tree(settings.home)
+        with socket.create_server(("127.0.0.1", settings.port)):
+            started = _script(START_PG, settings, "start")
+        assert (started.returncode, started.stdout) == (1, "")
+        assert started.stderr == (
+            f"port_taken: Port {settings.port}, which MEMORY_PG_PORT names, is taken by another"
+            " program: end that program, set MEMORY_PG_PORT to a free port, or unset it to have one"
+            " found.\n"
+        )
+        assert _tree(settings.home) == before
+    assert _script(START_PG, home, "start").returncode == 0
+
+
+def test_a_named_port_that_our_own_server_has_is_not_taken(home: Settings) -> None:
+    assert _script(START_PG, home, "start").returncode == 0
+    assert _script(START_PG, home, "start").returncode == 0
+    (pid,) = postmasters(home)
+    kill(pid)  # its lock file stays, and names the port
+    with socket.create_server(("127.0.0.1", home.port)):
+        taken = _script(START_PG, home, "start")
+    assert taken.returncode == 1
+    assert taken.stderr.startswith("port_taken: ")
+    assert _script(START_PG, home, "start").returncode == 0
+    assert f":{home.port}" in _script(START_PG, home, "status").stdout
+
+
+def _tree(folder: Path) -> list[tuple[str, int]]:
+    """Return what lies in a folder and when it was written."""
+    return sorted((str(path), path.lstat().st_mtime_ns) for path in folder.glob("**/*"))
 
 
 def test_bootstrap_sets_up_and_leaves_nothing_running(new_home: NewHome) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from memory import log
-from memory.postgres import account, binaries, cluster, lock, postmaster, private, shutdown
+from memory.postgres import account, binaries, cluster, lock, port, postmaster, private, shutdown
 from memory.postgres.account import Account
 from memory.postgres.failure import from_system
 from memory.postgres.home import APPLICATION, OWNER, Home
@@ -22,6 +22,7 @@ def start(settings: Settings, *, timeout: float, options: Mapping[str, str]) -> 
     """Start the server and set it up, unless another process has done so; see ``ensure``."""
     deadline = time.monotonic() + timeout
     home = Home.of(settings)
+    port.check(home, settings)
     with locked(home, deadline=deadline) as runner:
         return start_locked(settings, home, runner, options=options, deadline=deadline)
 
@@ -61,6 +62,7 @@ def start_locked(
         account=runner,
         binaries=programs,
         wanted_port=settings.port,
+        port_is_pinned=settings.port_is_pinned,
         options=options,
         deadline=deadline,
     )

@@ -1,31 +1,59 @@
-"""The TCP port: the remembered one, the wanted one, or a free one."""
+"""The TCP port: the one that was named, or else the remembered, the default or a free one."""
 
 import socket
 from collections.abc import Iterator
 from typing import Final
 
+from memory.errors import ServerFailure
 from memory.postgres.home import Home
-from memory.postgres.server import HOST
+from memory.postgres.server import HOST, read_pid_file
+from memory.settings import Settings
 
-__all__ = ["candidates"]
+__all__ = ["candidates", "check"]
 
 _NEIGHBOURS: Final = 100
 _HIGHEST: Final = 65535
 
 
-def candidates(home: Home, wanted: int) -> Iterator[int]:
+def check(home: Home, settings: Settings) -> None:
+    """Raise ServerFailure (``port_taken``) when another program has the port that was named.
+
+    For before anything is made: a port that a server of this home may have is nobody else's here.
+    """
+    pinned = settings.port_is_pinned
+    if pinned and not _is_free(settings.port) and read_pid_file(home) is None:
+        raise _taken(settings.port)
+
+
+def candidates(home: Home, wanted: int, *, pinned: bool) -> Iterator[int]:
     """Yield ports that are free when they are asked for, the best first, without end.
+
+    A ``pinned`` one is the only one: the user has named it, and may have written it down for
+    programs that never ask us. Raises ServerFailure (``port_taken``) when it is not free.
 
     The last one comes first, so that addresses people have written down stay right; but not when
     another port was wanted then, because the wish has changed since. The neighbours of the wanted
     one come before any other, because the system gives those to passing connections too.
     """
+    while pinned:
+        if not _is_free(wanted):
+            raise _taken(wanted)
+        yield wanted
     remembered = home.remembered_ports()
     first = [remembered[0]] if remembered and remembered[1] == wanted else []
     near = range(wanted, min(wanted + _NEIGHBOURS, _HIGHEST) + 1)
     yield from (port for port in dict.fromkeys((*first, *near)) if _is_free(port))
     while True:
         yield _free_port()
+
+
+def _taken(port: int) -> ServerFailure:
+    return ServerFailure(
+        f"Port {port}, which MEMORY_PG_PORT names, is taken by another program: end that program, "
+        "set MEMORY_PG_PORT to a free port, or unset it to have one found.",
+        code="port_taken",
+        details={"port": port},
+    )
 
 
 def _is_free(port: int) -> bool:

@@ -24,12 +24,16 @@ _LONGEST_LOG: Final = 1_000_000  # bytes of server.log before it is emptied
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Who is to run what where, and until when (``deadline``, of ``time.monotonic``)."""
+    """Who is to run what where, and until when (``deadline``, of ``time.monotonic``).
+
+    ``port_is_pinned`` forbids any port but the wanted one.
+    """
 
     home: Home
     account: Account
     binaries: Binaries
     wanted_port: int
+    port_is_pinned: bool
     options: Mapping[str, str]
     deadline: float
 
@@ -41,7 +45,7 @@ def bring_up(plan: Plan) -> Server:
     and one that was killed is replaced only when no process of it is left. Raises ServerFailure.
     """
     failure = ServerFailure(f"No port could be kept for {plan.home.path}.", code="port_taken")
-    ports = port.candidates(plan.home, plan.wanted_port)
+    ports = port.candidates(plan.home, plan.wanted_port, pinned=plan.port_is_pinned)
     chosen = 0
     for _ in range(_ATTEMPTS):
         server = _await_running(plan)
@@ -157,7 +161,8 @@ def _remember(plan: Plan, chosen: int) -> None:
     private.write(plan.home.port_file, f"{chosen}\n{plan.wanted_port}\n", plan.account)
     if chosen != plan.wanted_port:
         _LOG.warning(
-            "Port %d is taken by another program, so PostgreSQL listens on port %d.",
+            "Port %d is taken by another program, so PostgreSQL listens on port %d; every command and"
+            " client follows it.",
             plan.wanted_port,
             chosen,
         )
