@@ -114,3 +114,32 @@ def test_every_script_is_sound_shell() -> None:
     for path in [*(ROOT / "scripts").iterdir(), ROOT / ".ci" / "run"]:
         if path.is_file() and path.read_text("utf-8").splitlines()[0].endswith("sh"):
             subprocess.run(["bash", "-n", path], check=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_spread"),
+    [
+        ([], True),
+        (["-q", "-k", "name"], True),
+        (["tests/test_feed.py", "-k", "name"], False),
+        (["tests/test_feed.py::test_name"], False),
+        (["-n", "0"], False),
+        (["--pdb"], False),
+        (["-s"], False),
+    ],
+)
+def test_a_whole_run_is_spread_over_workers_and_a_narrow_one_is_not(
+    clone: Path, arguments: list[str], is_spread: bool
+) -> None:
+    programs = clone / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    recorder = '#!/bin/sh\ncase "$*" in *pytest*) printf "%s\\n" "$@";; esac\n'
+    for name in ("python", "memory", "pip"):
+        (programs / name).write_text(f"{recorder}# {programs}/python\n")
+        (programs / name).chmod(0o755)
+    (clone / "requirements-embeddings.txt").touch()
+    done = run(clone / "scripts" / "test", *arguments, TEST_WORKERS="3")
+    assert done.returncode == 0, done.stderr
+    ran = done.stdout.splitlines()
+    spread = ["-n", "3", "--dist", "worksteal"] if is_spread else []
+    assert ran[ran.index("-m") :] == ["-m", "pytest", *spread, *arguments]
