@@ -1,22 +1,44 @@
-"""What the importers are asked to do; read with the standard library alone, so that it is quick."""
+"""What the importers are asked to do; read with the standard library alone, so that it is quick.
+
+Hooks and subcommands never come here: see `importers.hook` and `importers.subcommands`.
+"""
 
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+from importers.subcommands import SUBCOMMANDS
 
 __all__ = ["Options", "parse"]
+
+_EPILOG: Final = "\n".join(
+    (
+        "what clients call (it ends at once, with 0, and prints nothing on standard output):",
+        "  --hook CLIENT [-e NAME=VALUE]...                   the hook's JSON on standard input",
+        "  --notify CLIENT [-e NAME=VALUE]... [--then PROGRAM [ARGUMENT]...] JSON",
+        *(["", "subcommands:"] if SUBCOMMANDS else []),
+        *(f"  {name:<12} {words}" for name, (_, words) in SUBCOMMANDS.items()),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """One call of the importers; ``clients`` is empty for all, ``poll`` is in seconds."""
+    """One call of the importers; ``clients`` is empty for all, ``poll`` is in seconds.
+
+    ``drain`` reads only what signals in the spool name; ``lock`` is the descriptor that the hook
+    which started this holds the spool by.
+    """
 
     clients: tuple[str, ...] = ()
     watch: bool = False
     as_json: bool = False
     root: Path | None = None
     poll: float | None = None
+    drain: bool = False
+    lock: int | None = None
 
 
 def parse(arguments: Sequence[str] | None, *, client: str = "") -> Options:
@@ -28,10 +50,13 @@ def parse(arguments: Sequence[str] | None, *, client: str = "") -> Options:
     parser = argparse.ArgumentParser(
         prog=f"python -m importers.{client}" if client else "memory-import",
         description=f"Read the sessions{of} into the ledger. Reading again adds nothing twice.",
+        epilog="" if client else _EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--once", action="store_true", help="read what is new and end (the default)")
     how.add_argument("--watch", action="store_true", help="go on reading until stopped")
+    how.add_argument("--drain", action="store_true", help="read what hooks have named, and end")
     if not client:
         parser.add_argument(
             "--client", action="append", default=[], help="only this client; may be repeated"
@@ -39,12 +64,23 @@ def parse(arguments: Sequence[str] | None, *, client: str = "") -> Options:
     parser.add_argument("--json", action="store_true", help="answer with one JSON object a pass")
     parser.add_argument("--root", type=Path, help="the client's folder, when it is another one")
     parser.add_argument("--poll", type=_seconds, help="seconds between passes of --watch")
+    parser.add_argument("--lock", type=int, help=argparse.SUPPRESS)
     found = parser.parse_args(arguments)
     clients = (client,) if client else tuple(found.client)
     if found.root is not None and len(clients) != 1:
         parser.error("--root needs exactly one --client")
+    if found.drain and found.root is not None:
+        parser.error("--drain reads the clients' own stores, without --root")
+    if found.lock is not None and not (found.drain and len(clients) == 1):
+        parser.error("--lock needs --drain and exactly one --client")
     return Options(
-        clients=clients, watch=found.watch, as_json=found.json, root=found.root, poll=found.poll
+        clients=clients,
+        watch=found.watch,
+        as_json=found.json,
+        root=found.root,
+        poll=found.poll,
+        drain=found.drain,
+        lock=found.lock,
     )
 
 

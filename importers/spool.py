@@ -1,0 +1,232 @@
+"""The spool: signals of clients, as small files, until what they point to is in the ledger.
+
+``MEMORY_HOME/spool`` holds one ``<client>.<session>[.<agent>].json`` for each conversation that has
+something new; a later signal takes the place of the one before it. Ids and paths stand in them, never
+what was said. Beside them: ``.taken`` is what an importer reads now, ``<client>.lock`` is held by
+whoever reads the spool, the time of ``<client>.last`` is that of the last hook, and ``damaged`` holds
+what cannot be understood.
+
+A client waits for its hooks, so this module takes the quick parts of the standard library alone:
+not even typing, pathlib or dataclasses, each of which costs more than all the work done here.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import time
+
+TYPE_CHECKING = False  # typing's own costs an import; checkers know this name
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+__all__ = [
+    "DAMAGED",
+    "MAX_FILE_BYTES",
+    "MAX_WAITING",
+    "TAKEN",
+    "WAITING",
+    "Full",
+    "Signal",
+    "folder_of",
+    "home_of",
+    "is_name",
+    "lock",
+    "parsed",
+    "touch",
+    "waiting",
+    "write",
+]
+
+FORMAT = 1
+"""What is written; a file of a later format is left to a later importer."""
+
+MAX_WAITING = 2000
+"""Conversations that wait at most; beyond, an importer that reads everything finds them too."""
+
+MAX_FILE_BYTES = 16 * 1024
+MAX_PATH = 4096
+MAX_NAME = 100
+
+WAITING = ".json"
+TAKEN = ".taken"
+DRAFT = ".draft"
+LOCK = ".lock"
+LAST = ".last"
+DAMAGED = "damaged"
+
+_ACCOUNT = "shared-memory"  # memory.settings.SERVICE_ACCOUNT; a test holds them together
+_SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+
+
+class Full(OSError):
+    """So many signals wait that one more changes nothing."""
+
+
+class Signal:
+    """What a client said: this conversation has something new.
+
+    ``path`` is the file that the client named, if it did. ``told`` is a checksum of the last thing
+    that was said, to be looked for in the file; ``at`` is a time in seconds.
+    """
+
+    __slots__ = ("agent", "at", "client", "event", "path", "session", "told")
+
+    def __init__(
+        self,
+        *,
+        client: str,
+        session: str,
+        agent: str = "",
+        event: str = "",
+        path: str = "",
+        told: str = "",
+        at: float = 0.0,
+    ) -> None:
+        """Keep the values; `write` and `parsed` check them."""
+        self.client = client
+        self.session = session
+        self.agent = agent
+        self.event = event
+        self.path = path
+        self.told = told
+        self.at = at
+
+    @property
+    def name(self) -> str:
+        """The name of its file, without what says how far it is."""
+        return ".".join(each for each in (self.client, self.session, self.agent) if each)
+
+    def facts(self) -> "dict[str, Any]":
+        """Return it as JSON-safe values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def home_of(environment: "Mapping[str, str]") -> str:
+    """Return MEMORY_HOME as `memory.settings` reads it. Raises OSError where there is no home."""
+    chosen = environment.get("MEMORY_HOME", "")
+    if chosen:
+        return os.path.abspath(os.path.expanduser(chosen))  # noqa: PTH100, PTH111 - see above
+    if os.geteuid() == 0:
+        return f"/var/lib/{_ACCOUNT}"
+    data = environment.get("XDG_DATA_HOME", "")
+    if not data:
+        user = os.path.expanduser("~")  # noqa: PTH111 - see above
+        if not os.path.isabs(user):  # noqa: PTH117 - see above
+            raise OSError(errno.ENOENT, "there is no home folder; set MEMORY_HOME")
+        data = f"{user}/.local/share"
+    return f"{data}/{_ACCOUNT}"
+
+
+def folder_of(home: str) -> str:
+    """Return the spool's folder in a home."""
+    return f"{home}/spool"
+
+
+def is_name(text: object) -> bool:
+    """Tell whether a client's id can be part of a file's name as it is."""
+    return isinstance(text, str) and 0 < len(text) <= MAX_NAME and _SAFE.issuperset(text)
+
+
+def write(folder: str, signal: Signal) -> None:
+    """Put a signal where the importer finds it, in the place of an older one of its name.
+
+    It is whole and on the disk when this returns. Raises Full, OSError.
+    """
+    _make(folder)
+    name = f"{signal.name}{WAITING}"
+    if len(os.listdir(folder)) >= MAX_WAITING and not os.path.exists(f"{folder}/{name}"):  # noqa: PTH208, PTH110 - see above
+        raise Full(errno.ENOSPC, "too many signals wait; the next import reads everything anyway")
+    raw = json.dumps({"format": FORMAT, **signal.facts()}).encode()
+    draft = f"{folder}/{os.getpid()}-{time.time_ns()}{DRAFT}"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            os.write(descriptor, raw)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.rename(draft, f"{folder}/{name}")  # noqa: PTH104 - see above
+    except BaseException:
+        os.unlink(draft)  # noqa: PTH108 - see above
+        raise
+    _sync(folder)
+
+
+def parsed(raw: bytes) -> Signal:
+    """Return the signal that a file holds. Raises ValueError for what is none."""
+    facts = json.loads(raw)
+    if not isinstance(facts, dict) or facts.pop("format", None) != FORMAT:
+        raise ValueError("no signal of this format")
+    if set(facts) != set(Signal.__slots__) or not isinstance(facts["at"], int | float):
+        raise ValueError("not the fields of a signal")
+    signal = Signal(**facts)
+    texts = [facts[name] for name in Signal.__slots__ if name != "at"]
+    if not all(isinstance(text, str) and len(text) <= MAX_PATH for text in texts):
+        raise ValueError("not the values of a signal")
+    names = (signal.client, signal.session, *([signal.agent] if signal.agent else ()))
+    if not all(is_name(name) for name in names):
+        raise ValueError("no names")
+    return signal
+
+
+def waiting(folder: str) -> "Iterator[os.DirEntry[str]]":
+    """Yield the files of the signals that wait or are being read, none where there is no spool.
+
+    Raises OSError.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith((WAITING, TAKEN)):
+                    yield entry
+    except FileNotFoundError:
+        return
+
+
+def touch(folder: str, client: str) -> None:
+    """Note that a client called. Raises OSError."""
+    _make(folder)
+    path = f"{folder}/{client}{LAST}"
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    os.utime(path)
+
+
+def lock(folder: str, client: str) -> int | None:
+    """Return a descriptor that holds the reading of a client's signals; None when another does.
+
+    Whoever has the descriptor, or a copy of it, holds it; it goes with the process. Raises OSError.
+    """
+    _make(folder)
+    path = f"{folder}/{client}{LOCK}"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _make(folder: str) -> None:
+    """Make the spool, for this account alone."""
+    try:
+        os.mkdir(folder, 0o700)  # noqa: PTH102 - see above
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        # The embedded server's account has to pass through a home that root makes.
+        os.makedirs(os.path.dirname(folder), 0o755 if os.geteuid() == 0 else 0o700, exist_ok=True)  # noqa: PTH103, PTH120 - see above
+        os.makedirs(folder, 0o700, exist_ok=True)  # noqa: PTH103 - see above
+
+
+def _sync(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
