@@ -7,6 +7,7 @@ from importers.base import Importer
 from importers.claude import ClaudeImporter
 from importers.codex import CodexImporter
 from importers.opencode import OpenCodeImporter
+from importers.pi import PiImporter
 from memory.drafts import canonical_client
 from memory.errors import InvalidInput
 
@@ -16,6 +17,7 @@ IMPORTERS: Final[Mapping[str, Callable[[], Importer]]] = {
     "claude": ClaudeImporter,
     "codex": CodexImporter,
     "opencode": OpenCodeImporter,
+    "pi": PiImporter,
 }
 """How each client's importer is made, under the client's short name."""
 

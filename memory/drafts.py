@@ -41,6 +41,7 @@ CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "claude": ("claude", "claude-code"),
     "codex": ("codex", "codex-mcp-client"),
     "opencode": ("opencode",),
+    "pi": ("pi",),
 }
 
 STATE_KEY: Final = "state"

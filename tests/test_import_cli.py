@@ -103,7 +103,7 @@ def test_a_clients_own_module_imports_its_store(environment: dict[str, str], hom
     assert client["adds_up"] is True
     assert answer["indexed"] >= 20
     again = json.loads(program(environment, "--json").stdout)
-    assert [each["client"] for each in again["clients"]] == ["claude", "codex", "opencode"]
+    assert [each["client"] for each in again["clients"]] == ["claude", "codex", "opencode", "pi"]
     assert again["clients"][0]["records"] == 0
 
 
@@ -115,6 +115,7 @@ def test_people_get_lines(environment: dict[str, str]) -> None:
         "claude: 3 files, 30 new records; 20 entries appended, 15 already known, 3 new sessions",
         "codex: no store on this machine",
         "opencode: no store on this machine",
+        "pi: no store on this machine",
     ]
 
 
