@@ -15,6 +15,7 @@ from memory.crud.checkpoints import set_checkpoints
 from memory.database import Database, translated
 from memory.drafts import Draft, Kind, SessionDraft, content_hash, session_attribute
 from memory.errors import InvalidInput, LedgerError, NotFound
+from memory.workplace import settled
 
 if TYPE_CHECKING:
     import uuid
@@ -58,18 +59,26 @@ class Kept:
 
 
 def prepare(source: Source, batch: Batch, *, machine: str) -> Ready:
-    """Take the credentials out of a batch and name the machine; slow for a large batch."""
+    """Take the credentials out of a batch, name the machine, and look at the sessions' folders.
+
+    Slow for a large batch.
+    """
     pairs = [redacted(replace(draft, machine=machine)) for draft in marked(batch.drafts)]
     return Ready(
         source=source,
         machine=machine,
-        sessions=[replace(each, machine=machine) for each in batch.sessions],
+        sessions=[_settled(each, machine) for each in batch.sessions],
         drafts=[draft for draft, _ in pairs],
         redacted=[kinds for _, kinds in pairs],
         notes=[_note(source, event, machine) for event in batch.events if event in _LOSSES],
         state=batch.state,
         edge=batch.edge,
     )
+
+
+def _settled(draft: SessionDraft, machine: str) -> SessionDraft:
+    place = draft.place
+    return replace(draft, machine=machine, workplace=settled(place) if place else None)
 
 
 async def keep(database: Database, batches: Sequence[Ready]) -> list[Kept]:

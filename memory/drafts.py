@@ -14,6 +14,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final
 
+from memory.workplace import Workplace
+
 __all__ = [
     "CLIENTS",
     "HARNESS_ROLES",
@@ -63,7 +65,7 @@ class Kind(StrEnum):
     EVENT = "event"
     PROJECT_STATE = "project_state"
     SESSION = "session"  # an attribute of a session that became known later: title, fork, model
-    BINDING = "binding"  # a directory that belongs to a project
+    BINDING = "binding"  # a remote, root or directory that belongs to a project
 
 
 KEYED: Final = frozenset(
@@ -122,8 +124,9 @@ def content_hash(*parts: object) -> bytes:
 class SessionDraft:
     """A session as its client knows it.
 
-    ``directory`` is the client's working directory, from which the project follows when
-    ``project_id`` is not given. ``parent`` is the client's id of the session that started this one.
+    The project follows from ``workplace`` when ``project_id`` is not given; that is what the client
+    recorded of ``directory``, its working directory, and what the disk adds. ``parent`` is the
+    client's id of the session that started this one.
     """
 
     provider: str
@@ -133,6 +136,7 @@ class SessionDraft:
     title: str | None = None
     project_id: uuid.UUID | None = None
     directory: str | None = None
+    workplace: Workplace | None = None
     parent: str | None = None
     started_at: datetime | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
@@ -141,6 +145,13 @@ class SessionDraft:
     def id(self) -> uuid.UUID:
         """The ledger's id of this session."""
         return session_id_of(self.provider, self.source_session_id)
+
+    @property
+    def place(self) -> Workplace | None:
+        """Where it works: ``workplace``, else the directory alone; None when neither is known."""
+        if self.workplace is not None or not self.directory:
+            return self.workplace
+        return Workplace(directory=self.directory)
 
     @property
     def parent_id(self) -> uuid.UUID | None:

@@ -15,6 +15,7 @@ from memory.database import Database
 from memory.drafts import Draft, Kind, SessionDraft, project_id_of, session_id_of
 from memory.errors import Credential, InvalidInput, NotFound
 from memory.models import Entry
+from memory.workplace import Workplace
 
 SESSION = SessionDraft(provider="claude", source_session_id="s1", source_client="claude")
 NOON = datetime(2026, 9, 27, 12, tzinfo=UTC)
@@ -107,10 +108,10 @@ async def test_a_session_in_a_directory_belongs_to_the_directory_s_project(
         ("app", ["/home/dev/app"], 2),
         ("app (/srv/app)", ["/srv/app"], 1),
     ]
-    found = await database.transact(lambda s: crud.project_of_directory(s, "/srv/app"))
-    assert found is not None
-    assert found.name == "app (/srv/app)"
-    assert await database.transact(lambda s: crud.project_of_directory(s, "/srv")) is None
+    for directory, project_id in (("/srv/app", listed[1].project.id), ("/srv", None)):
+        place = Workplace(directory=directory)
+        found = await database.transact(lambda s, where=place: crud.find_project_of(s, where))
+        assert (found.project_id, found.fitting) == (project_id, ())
 
 
 async def test_many_writers_bind_a_directory_once(database: Database) -> None:

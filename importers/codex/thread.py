@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from memory.drafts import SessionDraft
+from memory.remotes import normalised
+from memory.workplace import Workplace
 
 __all__ = ["PROVIDER", "session_of", "thread_of"]
 
@@ -46,16 +48,25 @@ def session_of(thread: str, header: Mapping[str, Any], started: datetime | None)
     source = header.get("source")
     if source:
         payload["source"] = source
-    cwd = header.get("cwd")
+    directory = str(header["cwd"]) if header.get("cwd") else None
     return SessionDraft(
         provider=PROVIDER,
         source_session_id=thread,
         source_client=PROVIDER,
-        directory=str(cwd) if cwd else None,
+        directory=directory,
+        workplace=_workplace(directory, payload.get("git_repository")),
         parent=_parent(header),
         started_at=started,
         payload=payload,
     )
+
+
+def _workplace(directory: str | None, address: object) -> Workplace | None:
+    """Return where a thread works, with the remote that the client recorded."""
+    if directory is None:
+        return None
+    remote = normalised(str(address), base=directory) if address else None
+    return Workplace(directory=directory, remotes=(remote,) if remote else ())
 
 
 def _parent(header: Mapping[str, Any]) -> str | None:

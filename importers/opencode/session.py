@@ -24,6 +24,7 @@ from memory.drafts import (
     content_hash,
     session_id_of,
 )
+from memory.workplace import Workplace
 
 __all__ = ["PROVIDER", "Conversation", "attributes_of", "drafts_of", "session_of"]
 
@@ -68,6 +69,7 @@ def session_of(session: Mapping[str, Any]) -> SessionDraft:
         source_client=PROVIDER,
         title=_title(session),
         directory=str(session["directory"]) if session.get("directory") else None,
+        workplace=_workplace(session),
         parent=str(session["parent_id"]) if session.get("parent_id") else None,
         started_at=moment_of(session.get("time_created")),
         payload={key: value for key, value in facts.items() if value},
@@ -148,6 +150,16 @@ def _bounded(name: str) -> str:
 def _position(message: Message, slot: int) -> int:
     first = 0 if message.kind == "user" else _ANSWERS
     return message.created * _TICKS + min(first + slot, _TICKS - 1)
+
+
+def _workplace(session: Mapping[str, Any]) -> Workplace | None:
+    """Return where a session works; outside of a repository the client's worktree is ``/``."""
+    if not session.get("directory"):
+        return None
+    worktree = str(session.get("worktree") or "/")
+    return Workplace(
+        directory=str(session["directory"]), root=None if worktree == "/" else worktree
+    )
 
 
 def _title(session: Mapping[str, Any]) -> str | None:

@@ -5,20 +5,20 @@ Every function takes the database session first and options by keyword, and neve
 """
 
 from memory.crud.append import Appended, append
+from memory.crud.bindings import Binding, all_bindings
 from memory.crud.checkpoints import get_checkpoints, set_checkpoint
 from memory.crud.context import Context, project_context, project_history
 from memory.crud.entries import Total, find_entry, get_entry, superseded_by, totals
 from memory.crud.heads import rebuild_heads
 from memory.crud.page import MAX_PAGE, Page
+from memory.crud.placement import Placement, ensure_projects, find_project_of
 from memory.crud.prepare import MAX_KEY_BYTES, MAX_SOURCE_ID_BYTES
 from memory.crud.projects import (
     ProjectSummary,
     create_project,
-    ensure_projects,
     get_project,
     list_projects,
     project_names,
-    project_of_directory,
 )
 from memory.crud.records import get_head, record
 from memory.crud.sessions import (
@@ -36,16 +36,20 @@ __all__ = [
     "MAX_PAGE",
     "MAX_SOURCE_ID_BYTES",
     "Appended",
+    "Binding",
     "Context",
     "Page",
+    "Placement",
     "ProjectSummary",
     "SessionSummary",
     "SessionView",
     "Total",
+    "all_bindings",
     "append",
     "create_project",
     "ensure_projects",
     "find_entry",
+    "find_project_of",
     "get_checkpoints",
     "get_entry",
     "get_head",
@@ -56,7 +60,6 @@ __all__ = [
     "project_context",
     "project_history",
     "project_names",
-    "project_of_directory",
     "read_session",
     "rebuild_heads",
     "record",

@@ -15,8 +15,9 @@ from memory.crud import cursor as cursors
 from memory.crud.append import append
 from memory.crud.heads import of_keys
 from memory.crud.page import Page, checked_limit
+from memory.crud.placement import ensure_projects
 from memory.crud.prepare import MAX_SOURCE_ID_BYTES, clean_name, is_usable
-from memory.crud.projects import ensure_projects, get_project
+from memory.crud.projects import get_project
 from memory.drafts import Draft, Kind, SessionDraft, client_names, session_attribute, spelled
 from memory.errors import NotFound
 from memory.models import Entry, Head, Session
@@ -91,18 +92,29 @@ async def start_session(session: AsyncSession, draft: SessionDraft) -> tuple[Ses
 async def start_sessions(session: AsyncSession, drafts: Sequence[SessionDraft]) -> int:
     """Insert the sessions that are not there yet and return how many were new.
 
-    A session without project belongs to the project of its directory, made when missing.
+    A session without project belongs to the project of its workplace, made when missing; to none
+    when several fit.
     """
-    if not drafts:
-        return 0
     unique: dict[uuid.UUID, SessionDraft] = {}
     for draft in drafts:
         unique.setdefault(draft.id, draft)
-    directories = [d.directory for d in unique.values() if d.directory and d.project_id is None]
-    projects = await ensure_projects(
-        session, directories, source_client=next(iter(unique.values())).source_client
+    known = await session.scalars(select(Session.id).where(Session.id.in_(unique)))
+    for each in known:
+        del unique[each]
+    if not unique:
+        return 0
+    places = {d.id: d.place for d in unique.values() if d.project_id is None}
+    found = await ensure_projects(
+        session,
+        [each for each in places.values() if each is not None],
+        source_client=next(iter(unique.values())).source_client,
     )
-    rows = [_row(draft, projects) for _, draft in sorted(unique.items())]
+    projects = {
+        session_id: found[place].project_id
+        for session_id, place in places.items()
+        if place is not None and place in found
+    }
+    rows = [_row(draft, projects.get(draft.id)) for _, draft in sorted(unique.items())]
     statement = insert(Session).on_conflict_do_nothing().returning(Session.id)
     return len((await session.scalars(statement, rows)).all())
 
@@ -231,7 +243,7 @@ def _title(draft: SessionDraft, title: str) -> Draft:
     )
 
 
-def _row(draft: SessionDraft, projects: Mapping[str, uuid.UUID]) -> dict[str, Any]:
+def _row(draft: SessionDraft, project_id: uuid.UUID | None) -> dict[str, Any]:
     def clean(value: str | None) -> str | None:
         return crud_secret.redact(text.clean(value)[0])[0] if value else value
 
@@ -242,7 +254,7 @@ def _row(draft: SessionDraft, projects: Mapping[str, uuid.UUID]) -> dict[str, An
         "source_session_id": text.clean(draft.source_session_id)[0],
         "source_client": spelled(draft.source_client),
         "machine": draft.machine,
-        "project_id": draft.project_id or projects.get(draft.directory or ""),
+        "project_id": draft.project_id or project_id,
         "parent_id": draft.parent_id,
         "title": clean(draft.title),
         "directory": clean(draft.directory),

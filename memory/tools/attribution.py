@@ -1,5 +1,6 @@
 """Where a record belongs: its project and session, from arguments or from the client's window."""
 
+import asyncio
 import contextlib
 import uuid
 from dataclasses import dataclass, field, replace
@@ -10,9 +11,19 @@ from memory.crud import SessionView
 from memory.database import Transaction
 from memory.drafts import CLIENTS
 from memory.errors import InvalidInput, NotFound
+from memory.tools.quotes import shown
 from memory.tools.tool import Call
+from memory.workplace import Workplace, look
 
-__all__ = ["Place", "everywhere", "find_place", "find_project", "own_session", "source_of"]
+__all__ = [
+    "Place",
+    "everywhere",
+    "find_place",
+    "find_project",
+    "own_session",
+    "source_of",
+    "workplace_of",
+]
 
 _NO_PROJECT: Final = (
     "This belongs to no project: no session and no known directory names one. Pass project_id"
@@ -85,7 +96,9 @@ async def find_project(session: Transaction, call: Call) -> uuid.UUID:
         view = await own_session(session, call)
     if view is not None and view.row.project_id is not None:
         return view.row.project_id
-    bound = await _project_of_directory(session, call) if call["session_id"] is None else None
+    bound = None
+    if call["session_id"] is None and (place := await workplace_of(call.caller.directory)):
+        bound = await _sure(session, await crud.find_project_of(session, place))
     if bound is None:
         asked = (
             "That session belongs to no project" if call["session_id"] else "No project is named"
@@ -121,23 +134,43 @@ async def _session_of(session: Transaction, call: Call) -> SessionView | None:
     view = await own_session(session, call)
     draft = call.caller.session_draft(machine=call.settings.machine)
     if view is None and draft is not None:
-        # With its directory, as the importer would: a session's row is written once.
+        # With its workplace, as the importer would: a session's row is written once.
+        draft = replace(draft, workplace=await workplace_of(call.caller.directory))
         view, _ = await crud.start_session(session, draft)
     return view
 
 
 async def _own_project(session: Transaction, call: Call) -> uuid.UUID | None:
-    """Return the project of a known client's directory; other programs name theirs."""
-    found = await _project_of_directory(session, call)
-    directory, client = call.caller.directory, call.caller.client
-    if found is not None or not directory or client not in CLIENTS:
-        return found
-    made = await crud.ensure_projects(session, [directory], source_client=client)
-    return made[directory]
+    """Return the project of a known client's workplace; other programs name theirs.
 
-
-async def _project_of_directory(session: Transaction, call: Call) -> uuid.UUID | None:
-    if not call.caller.directory:
+    Raises InvalidInput (``ambiguous_project``) when several fit.
+    """
+    place, client = await workplace_of(call.caller.directory), call.caller.client
+    if place is None:
         return None
-    project = await crud.project_of_directory(session, call.caller.directory)
-    return project.id if project else None
+    found = await crud.find_project_of(session, place)
+    if client in CLIENTS:
+        found = (await crud.ensure_projects(session, [place], source_client=client))[place]
+    return await _sure(session, found)
+
+
+async def workplace_of(directory: str) -> Workplace | None:
+    """Return the workplace that a window's directory is, looked up on this disk."""
+    return await asyncio.to_thread(look, directory) if directory else None
+
+
+async def _sure(session: Transaction, placement: crud.Placement) -> uuid.UUID | None:
+    """Return the project of a placement; raises InvalidInput when several fit."""
+    if not placement.fitting:
+        return placement.project_id
+    projects = [await crud.get_project(session, each) for each in placement.fitting]
+    raise InvalidInput(
+        "Several projects fit the remotes of this repository, and none is guessed; pass project_id"
+        " of one of them.",
+        code="ambiguous_project",
+        details={
+            "projects": [
+                {"project_id": str(each.id), "name": shown(each.name)} for each in projects
+            ]
+        },
+    )

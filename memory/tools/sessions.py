@@ -10,6 +10,7 @@ from memory.database import Transaction
 from memory.drafts import CLIENTS, SessionDraft, canonical_client
 from memory.tools.answers import room
 from memory.tools.arguments import bounded, count, identifier, text
+from memory.tools.attribution import workplace_of
 from memory.tools.pages import page_of
 from memory.tools.quotes import brief, iso, quote_message, shown
 from memory.tools.tool import Answer, Call, Tool
@@ -21,6 +22,7 @@ MOST_A_PAGE: Final = 200
 
 
 async def _start_session(session: Transaction, call: Call) -> Answer:
+    directory = _directory(call)
     draft = SessionDraft(
         provider=call["provider"],
         source_session_id=call["source_session_id"],
@@ -28,7 +30,8 @@ async def _start_session(session: Transaction, call: Call) -> Answer:
         machine=call.settings.machine,
         title=call["title"],
         project_id=call["project_id"],
-        directory=_directory(call),
+        directory=directory,
+        workplace=await workplace_of(directory or ""),
     )
     view, is_new = await crud.start_session(session, draft)
     notes = []

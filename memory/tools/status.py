@@ -7,7 +7,7 @@ from memory.database import Transaction
 from memory.drafts import session_id_of
 from memory.errors import LedgerError
 from memory.tools.answers import room, that_fit
-from memory.tools.attribution import own_session
+from memory.tools.attribution import own_session, workplace_of
 from memory.tools.caller import Caller
 from memory.tools.indexing import advice, unindexed
 from memory.tools.quotes import brief, iso, shown
@@ -22,8 +22,9 @@ async def _status(session: Transaction, call: Call) -> Answer:
     project = None
     if view is not None and view.row.project_id is not None:
         project = await crud.get_project(session, view.row.project_id)
-    elif caller.directory:
-        project = await crud.project_of_directory(session, caller.directory)
+    elif place := await workplace_of(caller.directory):
+        found = await crud.find_project_of(session, place)
+        project = await crud.get_project(session, found.project_id) if found.project_id else None
     totals = await crud.totals(session)
     page = await feed.changes(session, limit=1)
     waiting = await unindexed(session)
