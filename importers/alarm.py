@@ -1,4 +1,4 @@
-"""Files of which no record is known: their client has a format that its importer has not learned.
+"""Files that nobody understands: their client has a format that its importer has not learned.
 
 Such a file would otherwise look like a success: all of it read, all of it skipped by a rule.
 """
@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from importers.base import Batch
 
-__all__ = ["STRANGE", "carry", "is_unknown", "known_records", "words"]
+__all__ = ["STRANGE", "carry", "is_strange", "is_unknown", "unknown_records", "words"]
 
 STRANGE: Final = "strange"
-"""In a checkpoint: how many records the source gave so far, while none of them was known."""
+"""In a checkpoint: how many records of known and unknown kinds a source gave, without an entry."""
 
 _UNKNOWN: Final = "unknown"
 _ANEW: Final = frozenset({"replaced", "rewritten", "touched", "truncated"})  # read from the start
@@ -23,34 +23,40 @@ def is_unknown(rule: str) -> bool:
     return rule.startswith(_UNKNOWN)
 
 
-def known_records(batch: Batch) -> int:
-    """Return how many records of a batch were of a known kind, stored or skipped."""
-    return batch.imported + _known(batch.skipped)
+def is_strange(*, records: int, unknown: int) -> bool:
+    """Tell whether a source that gave no entry is an alarm.
 
-
-def carry(batch: Batch, stored: Mapping[str, Any] | None) -> int:
-    """Note in the batch's checkpoint whether any record of its source was known so far.
-
-    Returns how many records there were when the source has come to its end, this batch brought
-    some of them, and none was known; otherwise 0.
+    One new kind among the records that a client writes before the first message is none.
     """
-    if stored is None or _ANEW.intersection(batch.events):
-        before: int | None = 0
-    else:
-        before = stored.get(STRANGE)
-    if before is None or known_records(batch):
-        return 0
-    batch.state = {**batch.state, STRANGE: before + batch.records}
-    return int(batch.state[STRANGE]) if batch.finished and batch.records else 0
+    return unknown > records - unknown
 
 
-def words(records: int) -> str:
-    """Return what is said of a source whose records are all unknown."""
+def unknown_records(skipped: Counter[str], unreadable: int) -> int:
+    """Return how many records were of no known kind, or could not be read at all."""
+    return unreadable + sum(count for rule, count in skipped.items() if is_unknown(rule))
+
+
+def carry(batch: Batch, stored: Mapping[str, Any] | None) -> tuple[int, int]:
+    """Note in the batch's checkpoint that its source gave no entry so far, if that is so.
+
+    Returns (records, unknown ones) when the source has come to its end with this batch's records
+    and is an alarm; otherwise (0, 0).
+    """
+    is_anew = stored is None or bool(_ANEW.intersection(batch.events))
+    before = [0, 0] if is_anew or stored is None else stored.get(STRANGE)
+    if before is None or batch.drafts:
+        return 0, 0
+    records = before[0] + batch.records
+    unknown = before[1] + unknown_records(batch.skipped, len(batch.unreadable))
+    batch.state = {**batch.state, STRANGE: [records, unknown]}
+    if not (batch.finished and batch.records and is_strange(records=records, unknown=unknown)):
+        return 0, 0
+    return records, unknown
+
+
+def words(records: int, unknown: int) -> str:
+    """Return what is said of such a source."""
     return (
-        f"none of its {records:,} records is of a kind that this importer knows;"
-        " the client may have a new format"
+        f"it gave no entry: {unknown:,} of its {records:,} records are of no kind that this"
+        " importer knows; the client may have a new format"
     )
-
-
-def _known(skipped: Counter[str]) -> int:
-    return sum(count for rule, count in skipped.items() if not is_unknown(rule))

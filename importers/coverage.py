@@ -10,10 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from importers.alarm import STRANGE, is_strange
 from importers.base import Importer, Source, Store
 from importers.claude.retention import retention_days, writes_nothing
 from importers.registry import importers_of
-from importers.run import without_gone
+from importers.run import GONE, without_gone
 from importers.standby import lock_name
 from memory import crud
 from memory.cli.checks import Check
@@ -34,7 +35,8 @@ class Coverage:
     ``never`` were not read at all, ``behind`` have records that are not in the ledger,
     ``unreadable`` cannot be opened, ``gone`` were read and are no longer there, ``elsewhere`` were
     read in a folder that is not among the stores, and are still there. ``bad_records`` could not
-    be read; reading a damaged file again would not help.
+    be read; reading a damaged file again would not help. ``strange`` sources gave no
+    entry, because most of their records are of no known kind.
     """
 
     sources: int = 0
@@ -44,18 +46,22 @@ class Coverage:
     gone: int = 0
     elsewhere: int = 0
     bad_records: int = 0
+    strange: int = 0
 
     @property
     def is_whole(self) -> bool:
         """Whether the ledger has everything that the client has stored."""
-        return not (self.never or self.behind or self.unreadable)
+        return not (self.never or self.behind or self.unreadable or self.strange)
 
 
 def compare(
     importer: Importer, stores: list[Store], states: Mapping[str, Mapping[str, Any]]
 ) -> Coverage:
     """Look at every source of a client; nothing is stored. Raises OSError."""
-    found = Coverage(bad_records=sum(int(state.get("unreadable", 0)) for state in states.values()))
+    found = Coverage(
+        bad_records=sum(int(state.get("unreadable", 0)) for state in states.values()),
+        strange=sum(_is_strange(state) for state in states.values()),
+    )
     listed: set[str] = set()
     for store in stores:
         for source in importer.sources(store):
@@ -126,10 +132,12 @@ def _coverage(
         "never read": found.never,
         "with something new": found.behind,
         "unreadable": found.unreadable,
+        "of no known kind": found.strange,
     }
     missing = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
     detail = f"of {found.sources:,} files {missing}{_others(found)}"
-    remedy = f"memory import --client {importer.provider}"
+    command = "coverage" if found.strange else "import"  # which names the files
+    remedy = f"memory {command} --client {importer.provider}"
     return Check(importer.provider, ok=False, detail=detail, remedy=remedy)
 
 
@@ -153,6 +161,11 @@ def _others(found: Coverage) -> str:
     if found.elsewhere:
         said += f"; {found.elsewhere:,} more that were read in another folder"
     return said
+
+
+def _is_strange(state: Mapping[str, Any]) -> bool:
+    records, unknown = state.get(STRANGE) or (0, 0)
+    return GONE not in state and is_strange(records=records, unknown=unknown)
 
 
 def _is_there(key: str, state: Mapping[str, Any]) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from importers.alarm import is_unknown
+from importers.alarm import is_strange, unknown_records
 from importers.base import Batch, Unreadable
-from importers.report import MAX_DETAILS
+from importers.report import MAX_DETAILS, add_rules
 from memory.drafts import Draft
 
 __all__ = ["MAX_LACKING", "ClientProof", "FileProof", "Lacking", "Vanished"]
@@ -79,10 +79,14 @@ class FileProof:
     failed: str = ""
 
     @property
+    def unknown(self) -> int:
+        """Records that are of no known kind, or cannot be read."""
+        return unknown_records(self.skipped, self.unreadable)
+
+    @property
     def is_strange(self) -> bool:
-        """Whether it has records, and none of a kind that its importer knows."""
-        known = self.imported + sum(n for rule, n in self.skipped.items() if not is_unknown(rule))
-        return bool(self.records and not known)
+        """Whether it gave no entry because its importer does not know its records."""
+        return not self.entries and is_strange(records=self.records, unknown=self.unknown)
 
     @property
     def is_whole(self) -> bool:
@@ -155,7 +159,7 @@ class ClientProof:
         """Count what a batch read."""
         file.records += batch.records
         file.imported += batch.imported
-        file.skipped.update(batch.skipped)
+        add_rules(file.skipped, batch.skipped)
         file.unreadable += len(batch.unreadable)
         room = MAX_DETAILS - len(self.unreadable_records)
         self.unreadable_records += batch.unreadable[:room]
@@ -213,5 +217,5 @@ class ClientProof:
     def _skipped(self) -> Counter[str]:
         total: Counter[str] = Counter()
         for file in self.files:
-            total.update(file.skipped)
+            add_rules(total, file.skipped)
         return total

@@ -7,10 +7,24 @@ from typing import Any, Final
 from importers.base import Batch, Unreadable
 from memory.errors import LedgerError
 
-__all__ = ["MAX_DETAILS", "ClientReport", "Failed", "Happened", "Report"]
+__all__ = [
+    "MAX_DETAILS",
+    "MAX_RULES",
+    "ClientReport",
+    "Failed",
+    "Happened",
+    "Report",
+    "Strange",
+    "add_rules",
+]
 
 MAX_DETAILS: Final = 100
 """Unreadable records, events and failures that are told one by one; all are counted."""
+
+MAX_RULES: Final = 200
+"""Rules that are counted by name; a hostile file may have as many unknown types as records."""
+
+_OTHERS: Final = "unknown: others"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +43,24 @@ class Happened:
     event: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strange:
+    """A source that gave no entry, because its importer does not know its kinds of records."""
+
+    path: str
+    records: int
+    unknown: int
+
+
 @dataclass(slots=True, kw_only=True)
 class ClientReport:
     """One client's part of a pass.
 
     ``records`` = ``imported`` + ``skipped`` + ``unreadable``; ``drafts`` = ``appended`` +
-    ``known`` + ``refused``. Every entry that was appended is counted once. ``more_events`` and
-    ``more_failed`` count those beyond the MAX_DETAILS that are told one by one.
+    ``known`` + ``refused``. Every entry that was appended is counted once. ``more_events``,
+    ``more_failed`` and ``more_strange`` count those beyond the MAX_DETAILS that are told one by
+    one. The kinds of records that no version of the client is known to write are in ``skipped``
+    under their names.
     """
 
     provider: str
@@ -58,6 +83,8 @@ class ClientReport:
     more_events: int = 0
     failed: list[Failed] = field(default_factory=list)
     more_failed: int = 0
+    strange: list[Strange] = field(default_factory=list)
+    more_strange: int = 0
 
     @property
     def adds_up(self) -> bool:
@@ -69,7 +96,7 @@ class ClientReport:
         """Count what a batch read."""
         self.records += batch.records
         self.imported += batch.imported
-        self.skipped.update(batch.skipped)
+        add_rules(self.skipped, batch.skipped)
         self.unreadable += len(batch.unreadable)
         room = MAX_DETAILS - len(self.unreadable_records)
         self.unreadable_records += batch.unreadable[:room]
@@ -85,6 +112,13 @@ class ClientReport:
         known = isinstance(error, OSError | LedgerError)
         reason = f"{type(error).__name__}: {error}" if known else type(error).__name__
         self.failed.append(Failed(path=path, reason=reason))
+
+    def warn(self, path: str, records: int, unknown: int) -> None:
+        """Tell that a source gave no entry, and so many records that are of no known kind."""
+        if len(self.strange) < MAX_DETAILS:
+            self.strange.append(Strange(path=path, records=records, unknown=unknown))
+        else:
+            self.more_strange += 1
 
     def tell(self, path: str, *events: str) -> None:
         """Tell what happened to a source itself."""
@@ -115,6 +149,11 @@ class ClientReport:
             "more_events": self.more_events,
             "failed": [{"path": each.path, "reason": each.reason} for each in self.failed],
             "more_failed": self.more_failed,
+            "strange": [
+                {"path": each.path, "records": each.records, "unknown": each.unknown}
+                for each in self.strange
+            ],
+            "more_strange": self.more_strange,
             "adds_up": self.adds_up,
         }
 
@@ -129,8 +168,8 @@ class Report:
 
     @property
     def has_failed(self) -> bool:
-        """Whether a source could not be read, or a record could not be stored."""
-        return any(client.failed or client.refused for client in self.clients)
+        """Whether a source could not be read or is strange, or a record could not be stored."""
+        return any(each.failed or each.refused or each.strange for each in self.clients)
 
     @property
     def is_quiet(self) -> bool:
@@ -144,6 +183,13 @@ class Report:
             "indexed": self.indexed,
             "stopped": self.stopped,
         }
+
+
+def add_rules(counts: Counter[str], more: Counter[str]) -> None:
+    """Add counts by rule; beyond MAX_RULES names, what is new is counted as others."""
+    for rule, count in more.items():
+        has_room = rule in counts or len(counts) < MAX_RULES
+        counts[rule if has_room else _OTHERS] += count
 
 
 def _where(record: Unreadable) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from importers import alarm
 from importers.base import BATCH_BYTES, Batch, Importer, Source, Store
 from importers.keep import Kept, Ready, keep, prepare
 from importers.report import MAX_DETAILS, ClientReport, Report
@@ -48,7 +49,8 @@ class _Read:
 class Runner:
     """Runs passes over clients' stores; knows their checkpoints between passes.
 
-    ``root`` takes the place of the folder in which a client's store is looked for. ``stop`` ends a
+    ``root`` takes the place of the folder in which a client's store is looked for. ``choose`` gets
+    a client's name and its sources, and returns those to be read, in their order. ``stop`` ends a
     pass between two batches.
     """
 
@@ -58,6 +60,7 @@ class Runner:
     home: Path
     root: Path | None = None
     progress: Callable[[Progress], None] | None = None
+    choose: Callable[[str, Sequence[Source]], Sequence[Source]] | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     _checkpoints: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
 
@@ -98,8 +101,11 @@ class Runner:
                 continue
             sources += found
             await self._miss(store, {source.key for source in found}, states, client)
-        client.files = len(sources)
-        await self._run_sources(importer, sources, states, client)
+        chosen: Sequence[Source] = sources
+        if self.choose is not None:
+            chosen = await asyncio.to_thread(self.choose, importer.provider, sources)
+        client.files = len(chosen)
+        await self._run_sources(importer, chosen, states, client)
 
     async def _run_sources(
         self,
@@ -201,9 +207,9 @@ class Runner:
 
 def without_gone(state: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a checkpoint as the importer left it."""
-    if GONE not in state:
+    if GONE not in state and alarm.STRANGE not in state:
         return state
-    return {name: value for name, value in state.items() if name != GONE}
+    return {name: each for name, each in state.items() if name not in {GONE, alarm.STRANGE}}
 
 
 def _read(
@@ -221,6 +227,9 @@ def _read(
         log.unexpected(_log, f"reading {source.path}", error)
         client.fail(str(source.path), error)
         return None
+    records, unknown = alarm.carry(batch, stored)
+    if unknown:
+        client.warn(str(source.path), records, unknown)
     if stored and GONE in stored:
         batch.events.insert(0, "returned")
     is_news = batch.records or batch.drafts or batch.events or batch.state != stored

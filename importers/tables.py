@@ -59,7 +59,7 @@ def _row(file: FileProof) -> tuple[str, ...]:
 def _show_faults(client: ClientProof) -> None:
     for file in client.files:
         if file.is_strange:
-            say(f"  ALARM: {one_line(file.path)}: {words(file.records)}")
+            say(f"  ALARM: {one_line(file.path)}: {words(file.records, file.unknown)}")
         if file.failed:
             say(f"  FAILED: {one_line(file.path)}: {one_line(file.failed)}")
     for each in client.lacking[:_SHOWN]:

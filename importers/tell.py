@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from importers.alarm import words
 from importers.base import Unreadable
 from importers.report import ClientReport, Report
 
@@ -37,6 +38,9 @@ def _client(client: ClientReport) -> Iterator[str]:
     for happened in client.events[:_SHOWN]:
         yield f"  {happened.event}: {happened.path}"
     yield from _more(len(client.events) + client.more_events)
+    for strange in client.strange[:_SHOWN]:
+        yield f"  ALARM: {strange.path}: {words(strange.records, strange.unknown)}"
+    yield from _more(len(client.strange) + client.more_strange)
     for failed in client.failed[:_SHOWN]:
         yield f"  FAILED: {failed.path}: {failed.reason}"
     yield from _more(len(client.failed) + client.more_failed)

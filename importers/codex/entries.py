@@ -6,6 +6,7 @@ for the user interface.
 
 from typing import Any, Final
 
+from importers.alarm import is_unknown
 from importers.attributes import attribute, forked_from
 from importers.base import moment
 from importers.calls import plain
@@ -70,6 +71,7 @@ _OTHERS: Final = {
     "token_usage_record": "token count",
     "world_state": "client state",
 }
+_NAME: Final = 40  # characters of an unknown kind's name that are told
 _TURN_ENDS: Final = frozenset({"task_complete", "turn_complete", "turn_aborted"})
 
 
@@ -87,6 +89,9 @@ def normalise(record: Record, context: dict[str, Any]) -> Normalised:
         given.drafts += _drafts(line, record, context)
     except Unsaid as rule:
         given.skipped = str(rule)
+        if given.sessions and is_unknown(given.skipped):  # what nobody knows begins no session
+            given.sessions.clear()
+            del context["thread"]
     return given
 
 
@@ -119,7 +124,7 @@ def _drafts(line: Line, record: Record, context: dict[str, Any]) -> list[Draft]:
         case _:
             if line.name == "token_usage_record":
                 context["usage"] = line.payload.get("thread_token_usage")
-            raise Unsaid(_OTHERS.get(line.name, f"unknown record: {line.name}"))
+            raise Unsaid(_OTHERS.get(line.name, f"unknown record: {line.name[:_NAME]}"))
 
 
 def _turn_context(line: Line, record: Record, context: dict[str, Any]) -> list[Draft]:
@@ -154,7 +159,7 @@ def _event(line: Line, record: Record, context: dict[str, Any]) -> list[Draft]:
         return _usage(line, record, context)
     if name in _DUPLICATES:
         raise Unsaid("duplicate of a response item")
-    raise Unsaid("client event" if name in _BOOKKEEPING else f"unknown event: {name}")
+    raise Unsaid("client event" if name in _BOOKKEEPING else f"unknown event: {name[:_NAME]}")
 
 
 def _prompt(line: Line, record: Record, context: dict[str, Any], content: Any) -> list[Draft]:

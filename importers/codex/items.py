@@ -15,6 +15,7 @@ __all__ = ["Spoken", "Unsaid", "spoken"]
 
 _EXIT_CODE: Final = re.compile(r"(?:^|\n)(?:Process exited with code|Exit code:) (-?\d+)\n")
 _HEAD_CHARACTERS: Final = 400  # the tools write the exit code at the beginning of their output
+_NAME: Final = 40  # characters of an unknown kind's name that are told
 _SHELL_RECORD: Final = "<user_shell_command>"
 
 
@@ -38,7 +39,7 @@ def spoken(name: str, payload: Mapping[str, Any], metadata: Mapping[str, Any]) -
     """Return what an item says. Raises Unsaid when it says nothing that is kept."""
     read = _READERS.get(name)
     if read is None:
-        raise Unsaid(f"unknown item: {name}")
+        raise Unsaid(f"unknown item: {name[:_NAME]}")
     return read(name, payload, metadata)
 
 

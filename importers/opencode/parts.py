@@ -24,6 +24,7 @@ _SKIPPED: Final = {
     "step-finish": "step",
     "step-start": "step",
 }
+_NAME: Final = 40  # characters of an unknown kind's name that are told
 _COMPACTION: Final = "compaction"  # the agent, and the mode, that write summaries
 
 
@@ -241,4 +242,4 @@ def _dict(value: object) -> dict[str, Any]:
 
 
 def _rule(kind: object) -> str:
-    return _SKIPPED.get(str(kind), f"unknown part: {kind}")
+    return _SKIPPED.get(str(kind), f"unknown part: {str(kind)[:_NAME]}")

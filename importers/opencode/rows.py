@@ -20,6 +20,7 @@ _SKIPPED: Final = {
     "location-switched": "switch of directory",
     "model-switched": "switch of model",
 }
+_NAME: Final = 40  # characters of an unknown kind's name that are told
 _SAID_BY_CLIENT: Final = frozenset({"skill", "synthetic", "system"})
 
 
@@ -35,7 +36,7 @@ def said_in_row(message: Message) -> Heard:
     elif kind == "shell":
         heard = Heard(_shell(message))
     else:
-        return Heard(skipped=Counter([_SKIPPED.get(kind, f"unknown message: {kind}")]))
+        return Heard(skipped=Counter([_SKIPPED.get(kind, f"unknown message: {kind[:_NAME]}")]))
     if heard.said or heard.torn:
         return Heard(heard.said, torn=heard.torn)
     rules = (rule for rule in heard.skipped if rule != "header of a message")
