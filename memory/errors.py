@@ -11,11 +11,14 @@ LedgerError                 internal
 └── ServerFailure           server_failed (also port_taken, disk_full, no_binaries, still_starting …)
 
 A class's docstring is its default message. ``code`` is for programs, the message for people and
-models: it says what to do next and never repeats a secret.
+models: it says what to do next, by a command that works as it is typed on this machine, and never
+repeats a secret.
 """
 
 from collections.abc import Mapping
 from typing import ClassVar
+
+from memory.program import typed
 
 __all__ = [
     "AppendOnly",
@@ -43,7 +46,7 @@ class LedgerError(Exception):
         details: Mapping[str, object] | None = None,
     ) -> None:
         """Keep the message, the code and what else the caller may show (JSON-safe values)."""
-        super().__init__(message or self.__doc__ or "")
+        super().__init__(typed(message or self.__doc__ or ""))
         self.code = code or self.default_code
         self.details: Mapping[str, object] = details or {}
 
@@ -85,7 +88,7 @@ class Unavailable(LedgerError):
 
 
 class SchemaMismatch(LedgerError):
-    """The database holds no ledger yet; run `alembic upgrade head`, or start the MCP server."""
+    """The database holds no ledger yet; run `memory setup --no-import`, or start the MCP server."""
 
     default_code = "schema_missing"
 

@@ -9,6 +9,7 @@ from sqlalchemy import make_url
 from test_cli import run
 
 from memory.database import Database
+from memory.program import typed
 from memory.settings import Settings
 
 
@@ -79,7 +80,7 @@ def test_a_database_without_schema_is_found_and_not_built(
     for _ in range(2):
         found = checks(empty_environment)
         assert found["schema"]["detail"] == "public: empty"
-        assert found["schema"]["remedy"] == "memory setup --no-import"
+        assert found["schema"]["remedy"] == typed("memory setup --no-import")
         assert "rights" not in found
 
 
@@ -93,8 +94,8 @@ def test_a_server_that_is_down_is_found_and_not_started(tmp_path: Path) -> None:
     found = checks(environment)
     assert found["python"]["ok"]
     assert not found["database"]["ok"]
-    assert found["database"]["remedy"] == "memory pg start"
+    assert found["database"]["remedy"] == typed("memory pg start")
     assert not (tmp_path / "home").exists()
     text = run(environment, "doctor").stdout
     assert "✗ database " in text
-    assert "  → memory pg start\n" in text
+    assert f"  → {typed('memory pg start')}\n" in text

@@ -18,6 +18,7 @@ from test_cli import PROGRAM, run
 from memory import crud
 from memory.database import Database
 from memory.drafts import Draft, Kind, SessionDraft, project_id_of, session_id_of
+from memory.program import typed
 
 ESCAPE = "\x1b[31m"
 SESSION = session_id_of("claude", "first")
@@ -99,7 +100,8 @@ def test_status_counts_what_each_client_has(environment: dict[str, str]) -> None
 
 
 def test_status_of_an_empty_ledger_says_what_fills_it(environment: dict[str, str]) -> None:
-    assert "The ledger is empty; `memory import` fills it." in shown(environment, "status")
+    said = typed("The ledger is empty; `memory import` fills it.")
+    assert said in shown(environment, "status")
 
 
 @pytest.mark.usefixtures("filled")
@@ -183,7 +185,7 @@ def test_context_shows_what_holds_and_what_held(environment: dict[str, str]) -> 
 def test_a_project_that_is_not_there_is_not_found(environment: dict[str, str]) -> None:
     done = run(environment, "context", "nowhere")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "`memory projects` lists them. (not_found)" in done.stderr
+    assert typed("`memory projects` lists them. (not_found)") in done.stderr
 
 
 @pytest.mark.usefixtures("filled")

@@ -30,6 +30,7 @@ from importers.tell import told
 from memory import crud
 from memory.crud.lock import try_lock
 from memory.database import Database
+from memory.program import typed
 
 STORE = DATA / "claude" / "1.0.40" / "store"
 SECONDS = 60  # until a test gives up
@@ -195,7 +196,7 @@ async def test_the_doctor_compares_the_disk_with_the_ledger(
 
     before = await asyncio.to_thread(lines)
     assert before["claude"]["detail"] == "of 3 files 3 never read"
-    assert before["claude"]["remedy"] == "memory import --client claude"
+    assert before["claude"]["remedy"] == typed("memory import --client claude")
     assert before["codex"]["detail"] == "no store on this machine"
     assert before["claude keeps"]["ok"] is True
     assert before["watch"]["detail"] == "no importer is watching"

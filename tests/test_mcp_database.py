@@ -14,6 +14,7 @@ from mcp_process import ERAS, MODERN, Json, Server, eventually
 from sqlalchemy import make_url
 
 from memory.database.schema import init_schema
+from memory.program import typed
 from memory.settings import Settings
 from memory.tools import Caller, Toolbox, indexing, toolbox
 
@@ -266,7 +267,7 @@ async def test_a_large_backlog_is_left_to_the_importers_and_told(
         monkeypatch.setattr(module, "INDEX_BACKLOG", 4)
     status = json.loads(await tools.call("status", {}, CALLER))
     assert status["unindexed"] == 8
-    assert "memory import" in status["notes"][0]
+    assert typed("`memory import`") in status["notes"][0]
     assert await tools._index() is False  # 6 are left
     assert await tools._index() is True  # 4 are left
     assert json.loads(await tools.call("status", {}, CALLER)).get("notes", []) == []

@@ -21,6 +21,7 @@ from memory.crud.guard import engine, try_to_change, unguarded_tables
 from memory.database import application_address
 from memory.database.schema import SchemaStatus, schema_status
 from memory.errors import LedgerError
+from memory.program import typed
 from memory.settings import Settings
 from memory.tools.indexing import unindexed
 
@@ -178,11 +179,11 @@ def _show(check: Check) -> None:
     screen = console()
     screen.print(Text.assemble(mark, f" {check.name:<12} {one_line(check.detail)}"))
     if not check.ok and check.remedy:
-        screen.print(Text.assemble(("  → ", "bold"), one_line(check.remedy)))
+        screen.print(Text.assemble(("  → ", "bold"), one_line(typed(check.remedy))))
 
 
 def _facts(check: Check) -> dict[str, Any]:
-    remedy = "" if check.ok else check.remedy
+    remedy = "" if check.ok else typed(check.remedy)
     return {"name": check.name, "ok": check.ok, "detail": check.detail, "remedy": remedy}
 
 

@@ -6,6 +6,7 @@ from memory import crud
 from memory.cli.ledger import read
 from memory.cli.output import Json, iso, moment, one_line, print_json, say, table
 from memory.crud import ProjectSummary
+from memory.program import typed
 
 __all__ = ["projects"]
 
@@ -17,12 +18,12 @@ def projects(*, as_json: Json = False) -> None:
         print_json({"projects": [_facts(each) for each in found]})
     elif found:
         table(
-            ["project", "sessions", "entries", "last recorded", "directories"],
+            ["project", "sessions", "entries", "last recorded", "bound to"],
             [_row(each) for each in found],
             right="sessions entries",
         )
     else:
-        say("No projects yet: `memory import` and the three clients bring them.")
+        say(typed("No projects yet: `memory import` and the three clients bring them."))
 
 
 def _facts(each: ProjectSummary) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def _facts(each: ProjectSummary) -> dict[str, Any]:
         "id": str(each.project.id),
         "name": each.project.name,
         "description": each.project.description,
-        "directories": each.directories,
+        "bindings": [{one.kind: one.name} for one in each.bindings],
         "sessions": each.sessions,
         "entries": each.entries,
         "last_recorded_at": iso(each.last_at),
@@ -43,5 +44,5 @@ def _row(each: ProjectSummary) -> list[str]:
         f"{each.sessions:,}",
         f"{each.entries:,}",
         moment(each.last_at),
-        one_line(" ".join(each.directories)),
+        one_line(" ".join(one.name for one in each.bindings)),
     ]

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -21,6 +20,7 @@ from memory.cli.status import total_facts, totals_table
 from memory.database import application_address
 from memory.database.schema import SchemaStatus, init_schema
 from memory.errors import LedgerError
+from memory.program import typed
 
 __all__ = ["setup"]
 
@@ -88,7 +88,6 @@ def _heading(words: str) -> None:
 
 
 def _show_next(*, no_import: bool) -> None:
-    program = Path(sys.prefix) / "bin" / "memory"
     steps = {
         "import": "fill the ledger from the clients' stores" if no_import else "",
         "watch": "go on importing while the clients work",
@@ -97,4 +96,6 @@ def _show_next(*, no_import: bool) -> None:
     }
     for command, words in steps.items():
         if words:
-            console().print(Text.assemble(f"  {program} {command:<13} ", (words, "dim")))
+            console().print(
+                Text.assemble("  ", typed(f"memory {command:<13}"), (f" {words}", "dim"))
+            )

@@ -19,6 +19,7 @@ from memory.crud import MAX_PAGE, Page, SessionView
 from memory.crud.prefix import find_id
 from memory.database import Transaction
 from memory.models import Entry
+from memory.program import typed
 from memory.text import displayable
 
 __all__ = ["show"]
@@ -146,7 +147,7 @@ def _show_session(
     if not page.entries:
         screen.print(Text("\nNo messages here.", style="dim"))
     if page.next_cursor:
-        say(f"\nMore: memory show {row.id} --after {page.next_cursor}")
+        say("\nMore: " + typed(f"memory show {row.id} --after {page.next_cursor}"))
 
 
 def _show_fields(screen: Console, fields: dict[str, Any]) -> None:

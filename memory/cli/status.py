@@ -10,6 +10,7 @@ from memory.cli.output import Json, ago, iso, moment, one_line, print_json, say,
 from memory.crud import Total
 from memory.crud.guard import Engine, engine
 from memory.database import Transaction, application_address
+from memory.program import typed
 from memory.settings import Settings
 from memory.tools.indexing import unindexed
 
@@ -54,7 +55,7 @@ async def _find(session: Transaction) -> _Found:
 def totals_table(totals: list[Total]) -> None:
     """Print what each client has in the ledger."""
     if not totals:
-        say("The ledger is empty; `memory import` fills it.")
+        say(typed("The ledger is empty; `memory import` fills it."))
         return
     now = datetime.now(UTC)
     rows = [

@@ -77,7 +77,8 @@ def _init_schema(settings: Settings, *, upgrade: bool) -> SchemaStatus:
         )
     if status is SchemaStatus.OLDER and not upgrade:
         raise SchemaMismatch(
-            "This ledger has an older schema; run `alembic upgrade head`.", code="schema_outdated"
+            "This ledger has an older schema; run `memory setup --no-import`.",
+            code="schema_outdated",
         )
     with translated():
         if status is not SchemaStatus.CURRENT:

@@ -9,6 +9,7 @@ from typing import Final
 from memory import log, postgres
 from memory.errors import LedgerError
 from memory.postgres.server import Server
+from memory.program import typed
 from memory.settings import Settings
 
 __all__ = ["TIMEOUT", "carry_out", "main"]
@@ -75,7 +76,7 @@ def carry_out(command: str, settings: Settings, *, timeout: float, as_json: bool
     server = postgres.ensure(settings, timeout=timeout)
     if command == "bootstrap" and not was_running:
         postgres.stop(settings, timeout=timeout)
-        said = "is set up; start it with scripts/start-pg.sh start"
+        said = typed("is set up; start it with `memory pg start`")
         _report(None, said, settings, as_json=as_json)
         return 0
     _report(server, "", settings, as_json=as_json)

@@ -89,7 +89,7 @@ class Home:
         except FileNotFoundError as error:
             raise ServerFailure(
                 f"There is no password file {file}: the embedded PostgreSQL was never started "
-                "here. Start it with scripts/start-pg.sh start.",
+                "here. Start it with `memory pg start`.",
                 code="never_started",
             ) from error
 

@@ -55,7 +55,7 @@ def _url(settings: Settings, *, role: str, database: str) -> str:
     if port is None:
         raise ServerFailure(
             f"The embedded PostgreSQL in {home.path} has no port yet. "
-            "Start it with scripts/start-pg.sh start.",
+            "Start it with `memory pg start`.",
             code="never_started",
         )
     server = Server(host=HOST, port=port, socket_dir=None, home=home.path, pid=0)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from memory.database import Transaction
+from memory.program import typed
 from memory.search import place
 
 __all__ = ["INDEX_BACKLOG", "advice", "unindexed"]
@@ -22,4 +23,4 @@ def advice(waiting: int) -> list[str]:
     if waiting <= INDEX_BACKLOG:
         return []
     said = f"{waiting:,} entries are not indexed yet, and a search finds the newest of them alone;"
-    return [f"{said} `memory import` indexes them all."]
+    return [typed(f"{said} `memory import` indexes them all.")]
