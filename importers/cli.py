@@ -10,10 +10,11 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from importers.hook import DEPTH, INSIDE
 from importers.options import Options
 from importers.progress import bar
 from importers.registry import importers_of
@@ -25,6 +26,9 @@ from memory.cli.fault import STOPPED, described, end_output
 from memory.cli.output import Json, print_json, say
 from memory.errors import InvalidInput
 from memory.settings import Settings
+
+if TYPE_CHECKING:
+    from importers.run import Runner
 
 __all__ = ["checks", "import_command", "run", "watch_command"]
 
@@ -98,7 +102,6 @@ def _exit(options: Options) -> None:
 async def _run(options: Options, settings: Settings) -> int:
     # See above: listing the commands must not wait for these.
     from importers.run import Runner  # noqa: PLC0415
-    from importers.watch import POLL_SECONDS, Watch, index_all  # noqa: PLC0415
     from memory.database import Database  # noqa: PLC0415
 
     if options.root is not None and len(options.clients) != 1:
@@ -110,18 +113,38 @@ async def _run(options: Options, settings: Settings) -> int:
         home=Path.home(),
         root=options.root.absolute() if options.root else None,
     )
+    os.environ[DEPTH] = str(INSIDE)  # a client that is started from here is our own work
     _stop_on_signals(runner.stop)
     try:
         if options.watch:
-            poll = options.poll or POLL_SECONDS
-            show = _show_json if options.as_json else _show
-            await Watch(runner=runner, say=_aside, told=show, poll_seconds=poll).run()
-            return 0
-        with bar(quiet=options.as_json) as runner.progress:
-            report = await runner.run()
-        report.indexed = await index_all(runner.database, stop=runner.stop)
+            return await _watch(options, runner)
+        return await (_drain if options.drain else _import)(options, runner)
     finally:
         await runner.database.close()
+
+
+async def _watch(options: Options, runner: "Runner") -> int:
+    from importers.watch import POLL_SECONDS, Watch  # noqa: PLC0415
+
+    show = _show_json if options.as_json else _show
+    poll = options.poll or POLL_SECONDS
+    await Watch(runner=runner, say=_aside, told=show, poll_seconds=poll).run()
+    return 0
+
+
+async def _drain(options: Options, runner: "Runner") -> int:
+    from importers.drain import drain  # noqa: PLC0415
+
+    show = _show_json if options.as_json else _show
+    is_whole = await drain(runner, told=show, descriptor=options.lock)
+    return 0 if is_whole else _FAILED
+
+
+async def _import(options: Options, runner: "Runner") -> int:
+    from importers.drain import read_all  # noqa: PLC0415
+
+    with bar(quiet=options.as_json) as runner.progress:
+        report = await read_all(runner)
     (_show_json if options.as_json else _show)(report)
     return _FAILED if report.has_failed else STOPPED if report.stopped else 0
 

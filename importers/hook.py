@@ -23,7 +23,17 @@ TYPE_CHECKING = False  # typing's own costs an import; checkers know this name
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["DEPTH", "OPTIONS", "Call", "Wrong", "call_of", "main"]
+__all__ = [
+    "DEPTH",
+    "INSIDE",
+    "OPTIONS",
+    "Call",
+    "Wrong",
+    "call_of",
+    "checksum",
+    "main",
+    "signal_of",
+]
 
 OPTIONS = ("--hook", "--notify")
 """What a command line begins with that is for this module."""
@@ -34,6 +44,9 @@ DEPTH = "MEMORY_HOOK_DEPTH"
 """How deep a call stands inside of our own work: 1 in a chained program, 2 in an importer."""
 
 INSIDE = 2
+
+RETRY_SECONDS = 30
+"""After an importer that a hook started has met no database, hooks start none for so long."""
 
 MAX_INPUT = 4 * 1024 * 1024
 FIRST_BYTE_SECONDS = 0.05
@@ -153,11 +166,13 @@ def checksum(text: str) -> str:
 def _signal(call: Call) -> None:
     text = _input() if call.text is None else call.text
     folder = spool.folder_of(spool.home_of(call.environment))
-    spool.touch(folder, call.client)
+    spool.touch(folder, call.client, spool.LAST)
     signal = signal_of(call.client, json.loads(text))
     if signal is None:
         return
     spool.write(folder, signal)
+    if abs(time.time() - spool.noted(folder, call.client, spool.FAILED)) < RETRY_SECONDS:
+        return  # the database is away; the next importer reads what waits
     held = spool.lock(folder, call.client)
     if held is not None:
         _start_reader(call, held)
@@ -209,7 +224,6 @@ def _start_reader(call: Call, held: int) -> None:
         return
     try:
         os.setsid()
-        os.nice(10)
         os.chdir("/")
         null = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):  # a client waits until its pipes are closed

@@ -3,8 +3,8 @@
 ``MEMORY_HOME/spool`` holds one ``<client>.<session>[.<agent>].json`` for each conversation that has
 something new; a later signal takes the place of the one before it. Ids and paths stand in them, never
 what was said. Beside them: ``.taken`` is what an importer reads now, ``<client>.lock`` is held by
-whoever reads the spool, the time of ``<client>.last`` is that of the last hook, and ``damaged`` holds
-what cannot be understood.
+whoever reads the spool, the time of ``<client>.last`` is that of the last hook, that of ``<client>.failed``
+when reading failed last, and ``damaged`` holds what cannot be understood.
 
 A client waits for its hooks, so this module takes the quick parts of the standard library alone:
 not even typing, pathlib or dataclasses, each of which costs more than all the work done here.
@@ -18,11 +18,14 @@ import time
 
 TYPE_CHECKING = False  # typing's own costs an import; checkers know this name
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
 __all__ = [
     "DAMAGED",
+    "DRAFT",
+    "FAILED",
+    "LAST",
     "MAX_FILE_BYTES",
     "MAX_WAITING",
     "TAKEN",
@@ -30,9 +33,14 @@ __all__ = [
     "Full",
     "Signal",
     "folder_of",
+    "forget",
     "home_of",
+    "is_any_new",
     "is_name",
     "lock",
+    "lock_path",
+    "make",
+    "noted",
     "parsed",
     "touch",
     "waiting",
@@ -40,7 +48,7 @@ __all__ = [
 ]
 
 FORMAT = 1
-"""What is written; a file of a later format is left to a later importer."""
+"""What is written; anything else is set aside when it is read."""
 
 MAX_WAITING = 2000
 """Conversations that wait at most; beyond, an importer that reads everything finds them too."""
@@ -54,6 +62,7 @@ TAKEN = ".taken"
 DRAFT = ".draft"
 LOCK = ".lock"
 LAST = ".last"
+FAILED = ".failed"
 DAMAGED = "damaged"
 
 _ACCOUNT = "shared-memory"  # memory.settings.SERVICE_ACCOUNT; a test holds them together
@@ -134,16 +143,17 @@ def write(folder: str, signal: Signal) -> None:
 
     It is whole and on the disk when this returns. Raises Full, OSError.
     """
-    _make(folder)
+    make(folder)
     name = f"{signal.name}{WAITING}"
     if len(os.listdir(folder)) >= MAX_WAITING and not os.path.exists(f"{folder}/{name}"):  # noqa: PTH208, PTH110 - see above
         raise Full(errno.ENOSPC, "too many signals wait; the next import reads everything anyway")
     raw = json.dumps({"format": FORMAT, **signal.facts()}).encode()
-    draft = f"{folder}/{os.getpid()}-{time.time_ns()}{DRAFT}"
+    draft = f"{folder}/{signal.client}.{os.getpid()}-{time.time_ns()}{DRAFT}"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         try:
-            os.write(descriptor, raw)
+            if os.write(descriptor, raw) != len(raw):
+                raise OSError(errno.ENOSPC, "no room for a signal", draft)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -172,25 +182,56 @@ def parsed(raw: bytes) -> Signal:
 
 
 def waiting(folder: str) -> "Iterator[os.DirEntry[str]]":
-    """Yield the files of the signals that wait or are being read, none where there is no spool.
+    """Yield the files of signals, whole or cut off, none where there is no spool.
 
     Raises OSError.
     """
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.name.endswith((WAITING, TAKEN)):
+                if entry.name.endswith((WAITING, TAKEN, DRAFT)):
                     yield entry
     except FileNotFoundError:
         return
 
 
-def touch(folder: str, client: str) -> None:
-    """Note that a client called. Raises OSError."""
-    _make(folder)
-    path = f"{folder}/{client}{LAST}"
+def is_any_new(folder: str, clients: "Iterable[str]") -> bool:
+    """Tell whether a signal of these clients came since an importer looked. Raises OSError."""
+    wanted = set(clients)
+    names = (entry.name for entry in waiting(folder) if entry.name.endswith(WAITING))
+    return any(name.partition(".")[0] in wanted for name in names)
+
+
+def touch(folder: str, client: str, what: str) -> None:
+    """Note the time: that a client called (LAST), or that its signals could not be read (FAILED).
+
+    Raises OSError.
+    """
+    make(folder)
+    path = f"{folder}/{client}{what}"
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     os.utime(path)
+
+
+def noted(folder: str, client: str, what: str) -> float:
+    """Return the time that was noted last, in seconds; 0 for never. Raises OSError."""
+    try:
+        return os.stat(f"{folder}/{client}{what}").st_mtime  # noqa: PTH116 - see above
+    except FileNotFoundError:
+        return 0.0
+
+
+def forget(folder: str, client: str, what: str) -> None:
+    """Take back what was noted. Raises OSError."""
+    try:
+        os.unlink(f"{folder}/{client}{what}")  # noqa: PTH108 - see above
+    except FileNotFoundError:
+        return
+
+
+def lock_path(folder: str, client: str) -> str:
+    """Return the file that whoever reads a client's signals holds."""
+    return f"{folder}/{client}{LOCK}"
 
 
 def lock(folder: str, client: str) -> int | None:
@@ -198,9 +239,8 @@ def lock(folder: str, client: str) -> int | None:
 
     Whoever has the descriptor, or a copy of it, holds it; it goes with the process. Raises OSError.
     """
-    _make(folder)
-    path = f"{folder}/{client}{LOCK}"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    make(folder)
+    descriptor = os.open(lock_path(folder, client), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -212,8 +252,8 @@ def lock(folder: str, client: str) -> int | None:
     return descriptor
 
 
-def _make(folder: str) -> None:
-    """Make the spool, for this account alone."""
+def make(folder: str) -> None:
+    """Make a folder of MEMORY_HOME for this account alone, unless it exists. Raises OSError."""
     try:
         os.mkdir(folder, 0o700)  # noqa: PTH102 - see above
     except FileExistsError:

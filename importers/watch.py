@@ -11,7 +11,9 @@ import watchfiles
 
 from importers.base import Importer
 from importers.report import Report
+from importers.rounds import Rounds, rounds_of
 from importers.run import Runner
+from importers.signals import Signals, signals_of
 from importers.standby import RETRY_SECONDS, Standby, wait
 from memory import log, search
 from memory.database import Database
@@ -38,6 +40,7 @@ _INDEX_BATCH: Final = 2000
 # Clients write logs and caches into the same folders all the time.
 _SUFFIXES: Final = (".jsonl", ".zst", ".db", ".db-wal", ".json")
 _DEBOUNCE_MS: Final = 200
+_PATIENT_SECONDS: Final = 1.0  # between passes while a client has not written what its hook named
 _STEP_MS: Final = 50
 
 
@@ -77,6 +80,14 @@ class Watch:
     _is_new: bool = True
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _taken: set[str] = field(default_factory=set)
+    _signals: Signals = field(init=False)
+    _rounds: Rounds = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read signals, and write down how passes end, in the home of the runner's ledger."""
+        self._signals = signals_of(self.runner)
+        self._rounds = rounds_of(self.runner)
+        self.runner.choose = self._signals.named_first
 
     async def run(self) -> None:
         """Watch until ``runner.stop`` is set; outlives the database's absence."""
@@ -96,6 +107,7 @@ class Watch:
             await self._passes(everyone, standby)
         finally:
             stop.set()
+            self._signals.release()
             await asyncio.gather(holding, events)
 
     async def _passes(self, everyone: Sequence[Importer], standby: Standby) -> None:
@@ -105,9 +117,11 @@ class Watch:
             self._wake.clear()
             self.runner.importers = [each for each in everyone if each.provider in standby.held]
             self._tell_taken(standby.taken)
+            self._look_for_signals(standby)
             try:
                 await self._pass()
             except LedgerError as error:
+                self._rounds.fail([each.provider for each in everyone], error)
                 if not backoff:
                     self.say(f"The ledger cannot be reached, waiting: {error}")
                 backoff = min(LONGEST_BACKOFF, max(FIRST_BACKOFF, backoff * 2))
@@ -117,14 +131,25 @@ class Watch:
                 self.say("The ledger is back; nothing was lost.")
                 backoff = 0.0
             await wait(stop, seconds=SHORTEST_PAUSE)
-            await wait(stop, self._wake, seconds=self.poll_seconds)
+            pause = _PATIENT_SECONDS if self._signals.is_waiting else self.poll_seconds
+            await wait(stop, self._wake, seconds=min(pause, self.poll_seconds))
 
     async def _pass(self) -> None:
         report = await self.runner.run()
+        self._signals.let_go(report)
+        self._rounds.note(report)
         report.indexed = await index_all(self.runner.database, stop=self.runner.stop)
         if report.clients and (self._is_new or not report.is_quiet):
             self._is_new = False
             self.told(report)
+
+    def _look_for_signals(self, standby: Standby) -> None:
+        """Read the signals of the clients that are watched here, where they keep their stores.
+
+        While the database is away its locks are lost; the signals go on waiting for this process.
+        """
+        if self.runner.root is None:
+            self._signals.look((standby.held | self._signals.clients) - standby.taken)
 
     def _tell_taken(self, taken: set[str]) -> None:
         for provider in sorted(taken - self._taken):
@@ -144,7 +169,7 @@ class Watch:
             try:
                 async for changes in watchfiles.awatch(
                     *roots,
-                    watch_filter=lambda _change, path: path.endswith(_SUFFIXES),
+                    watch_filter=self._is_news,
                     debounce=_DEBOUNCE_MS,
                     step=_STEP_MS,
                     stop_event=stop,
@@ -160,5 +185,15 @@ class Watch:
                 _log.warning("no file events (%s); polling alone", error)
                 return
 
+    def _is_news(self, change: watchfiles.Change, path: str) -> bool:
+        """Tell whether a file event is one of a store, or a new signal: not our own taking it."""
+        is_removed = change == watchfiles.Change.deleted
+        return path.endswith(_SUFFIXES) and not (
+            is_removed and Path(path).parent == self._signals.folder
+        )
+
     def _roots(self, everyone: Sequence[Importer]) -> list[Path]:
-        return sorted({store.root for each in everyone for store in self.runner.stores(each)})
+        found = {store.root for each in everyone for store in self.runner.stores(each)}
+        if self._signals.folder.is_dir():
+            found.add(self._signals.folder)
+        return sorted(found)
