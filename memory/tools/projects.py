@@ -1,9 +1,10 @@
 """Tools about projects."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from memory import crud
-from memory.crud import ProjectSummary
+from memory.crud import Binding, ProjectSummary
 from memory.crud.projects import MAX_DESCRIPTION, MAX_NAME
 from memory.database import Transaction
 from memory.errors import InvalidInput
@@ -15,7 +16,7 @@ from memory.tools.tool import Answer, Call, Tool
 __all__ = ["TOOLS"]
 
 _ABOUT_BYTES: Final = 400  # of a description in the list
-_DIRECTORIES: Final = 3  # of a project in the list
+_BINDINGS: Final = 4  # of a project in the list
 _CURSOR: Final = "after-"
 
 
@@ -45,7 +46,6 @@ def _place(summaries: list[ProjectSummary], cursor: str | None) -> int:
 def _project(summary: ProjectSummary) -> dict[str, Any]:
     project = summary.project
     described = shown(project.description)
-    more = len(summary.directories) - _DIRECTORIES
     return {
         "project_id": str(project.id),
         "name": shown(project.name),
@@ -53,9 +53,17 @@ def _project(summary: ProjectSummary) -> dict[str, Any]:
         "sessions": summary.sessions,
         "entries": summary.entries,
         "last_recorded_at": iso(summary.last_at),
-        "directories": [brief(each) for each in summary.directories[:_DIRECTORIES]],
-        **({"more_directories": more} if more > 0 else {}),
+        **_bound(summary.bindings),
         "source_client": brief(project.source_client),
+    }
+
+
+def _bound(bindings: Sequence[Binding]) -> dict[str, Any]:
+    """Return what is bound to a project, the surest first: remotes, roots, directories."""
+    more = len(bindings) - _BINDINGS
+    return {
+        "bindings": [{each.kind: brief(each.name)} for each in bindings[:_BINDINGS]],
+        **({"more_bindings": more} if more > 0 else {}),
     }
 
 
@@ -66,6 +74,7 @@ async def _create_project(session: Transaction, call: Call) -> Answer:
         description=call["description"],
         source_client=call.source_client,
     )
+    bindings = await crud.all_bindings(session, project_ids=[project.id])
     notes = []
     if not is_new:
         notes.append("A project of this name was there already; name and description stay.")
@@ -76,6 +85,7 @@ async def _create_project(session: Transaction, call: Call) -> Answer:
         "source_client": shown(project.source_client),
         "recorded_at": iso(project.recorded_at),
         "is_new": is_new,
+        **_bound(bindings.get(project.id, [])),
         "notes": notes,
     }
 
@@ -85,8 +95,8 @@ TOOLS: Final = (
         name="list_projects",
         title="List projects",
         description=(
-            "List the projects of the ledger by name, with id, directories and how much each"
-            " holds. Long lists go on with cursor."
+            "List the projects of the ledger by name, with id, bindings (the git remotes, repository"
+            " roots and directories that belong to each) and how much each holds."
         ),
         parameters=(text("cursor", "next_cursor of the last answer"),),
         run=_list_projects,
@@ -95,8 +105,8 @@ TOOLS: Final = (
         name="create_project",
         title="Create a project",
         description=(
-            "Create a project and return its id; a name that exists (letter case ignored) returns"
-            " that project unchanged."
+            "Create a project and return its id and bindings; a name that exists (letter case"
+            " ignored) returns that project unchanged. Repositories get theirs by themselves."
         ),
         parameters=(
             text("name", f"at most {MAX_NAME} characters", most=MAX_NAME, required=True),
