@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from importers.base import Batch, Source, Unreadable
 from importers.echo import marked
-from importers.redaction import redacted
+from importers.redaction import redacted, redacted_session
 from memory import crud
 from memory.crud.checkpoints import set_checkpoints
 from memory.database import Database, translated
@@ -67,7 +67,7 @@ def prepare(source: Source, batch: Batch, *, machine: str) -> Ready:
     return Ready(
         source=source,
         machine=machine,
-        sessions=[_settled(each, machine) for each in batch.sessions],
+        sessions=[_settled(redacted_session(each), machine) for each in batch.sessions],
         drafts=[draft for draft, _ in pairs],
         redacted=[kinds for _, kinds in pairs],
         notes=[_note(source, event, machine) for event in batch.events if event in _LOSSES],

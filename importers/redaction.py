@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from memory.crud_secret import redact, redact_json
-from memory.drafts import Draft
+from memory.drafts import Draft, SessionDraft
 from memory.errors import InvalidInput
 
-__all__ = ["redacted"]
+__all__ = ["redacted", "redacted_session"]
 
 
 def redacted(draft: Draft) -> tuple[Draft, Counter[str]]:
@@ -22,6 +22,18 @@ def redacted(draft: Draft) -> tuple[Draft, Counter[str]]:
     payload, in_payload = _payload(draft.payload)
     changed = replace(draft, content=content, payload=payload, fingerprint=draft.content_hash)
     return changed, kinds + in_payload
+
+
+def redacted_session(draft: SessionDraft) -> SessionDraft:
+    """Return the session with each credential in its title and its facts replaced.
+
+    Its directory stays: it is where the session's project is found.
+    """
+    title = redact(draft.title)[0] if draft.title else draft.title
+    payload, kinds = _payload(draft.payload)
+    if title == draft.title and not kinds:
+        return draft
+    return replace(draft, title=title, payload=payload or {})
 
 
 def _payload(payload: Mapping[str, Any] | None) -> tuple[Mapping[str, Any] | None, Counter[str]]:

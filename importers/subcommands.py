@@ -11,7 +11,11 @@ __all__ = ["SUBCOMMANDS", "Subcommand", "subcommand"]
 
 Subcommand = Callable[[Sequence[str]], int]
 
-SUBCOMMANDS: Final[Mapping[str, tuple[str, str]]] = {}
+SUBCOMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "coverage": ("importers.commands:coverage", "Compare every store with the ledger."),
+    "rescan": ("importers.commands:rescan", "Look for credentials in what is stored."),
+    "verify": ("importers.commands:verify", "Compare an entry with its client's record."),
+}
 """Each subcommand's place, ``module:function``, and its one line of help."""
 
 

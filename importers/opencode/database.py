@@ -20,7 +20,7 @@ from importers.opencode.session import Conversation
 from importers.opencode.tables import TABLES, Changed, Tables, Torn
 from importers.sqlite_store import Copies
 
-__all__ = ["OVERLAP_MS", "read_database"]
+__all__ = ["OVERLAP_MS", "only", "read_database"]
 
 OVERLAP_MS: Final = 10_000
 """What was changed so shortly before the newest change is read again: two changes may fall into
@@ -52,6 +52,11 @@ def read_database(source: Source, state: Mapping[str, Any] | None, copies: Copie
         copies.drop(source.path)
     batch.state = state
     return batch
+
+
+def only(session: str) -> dict[str, Any]:
+    """Return the checkpoint from which one session is read whole, and no other."""
+    return {"sessions": {}, "titles": {}, "queue": [[session, 0, 0, 0]], "at": {}, "next_stamp": ""}
 
 
 def _look(tables: Tables, state: Mapping[str, Any], stamp: str) -> dict[str, Any]:

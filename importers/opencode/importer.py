@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from importers.base import Batch, Source, Store
-from importers.opencode.database import read_database
+from importers.opencode.database import only, read_database
 from importers.opencode.files import read_files
 from importers.opencode.session import PROVIDER
 from importers.sqlite_store import Copies
@@ -55,6 +55,10 @@ class OpenCodeImporter:
         if source.path.suffix == ".json":
             return read_files(source, state)
         return read_database(source, state, self._copies)
+
+    def focus(self, source: Source, session: str) -> Mapping[str, Any] | None:
+        """Return the checkpoint from which only this session of a database is read."""
+        return None if source.path.suffix == ".json" else only(session)
 
     def _found(self, root: Path) -> Iterator[Path]:
         for pattern in _FILES:
