@@ -22,6 +22,7 @@ __all__ = [
     "KEYED",
     "MEMORY_CALL",
     "MEMORY_RESULT",
+    "OWN_KINDS",
     "STATE_KEY",
     "Draft",
     "Kind",
@@ -66,6 +67,7 @@ class Kind(StrEnum):
     PROJECT_STATE = "project_state"
     SESSION = "session"  # an attribute of a session that became known later: title, fork, model
     BINDING = "binding"  # a remote, root or directory that belongs to a project
+    MACHINE = "machine"  # what people call a machine
 
 
 KEYED: Final = frozenset(
@@ -76,8 +78,12 @@ KEYED: Final = frozenset(
         Kind.PROJECT_STATE,
         Kind.SESSION,
         Kind.BINDING,
+        Kind.MACHINE,
     }
 )
+
+OWN_KINDS: Final = (Kind.SESSION, Kind.BINDING, Kind.MACHINE)
+"""The ledger's own book-keeping: left out unless asked for."""
 
 
 @lru_cache(maxsize=_NAMES)

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.crud import cursor as cursors
 from memory.crud.page import checked_limit
-from memory.drafts import HARNESS_ROLES, Kind, client_names
+from memory.drafts import HARNESS_ROLES, OWN_KINDS, client_names
 from memory.models import Entry, Epoch, TransactionNumber
 
 __all__ = ["START", "FeedPage", "Horizon", "Place", "after", "changes", "horizon", "settled"]
@@ -133,7 +133,7 @@ def _wanted(
         wanted = wanted.where(Entry.project_id == project_id)
     if not include_system:
         wanted = wanted.where(
-            Entry.kind.not_in((Kind.SESSION, Kind.BINDING)),
+            Entry.kind.not_in(OWN_KINDS),
             or_(Entry.role.is_(None), Entry.role.not_in(HARNESS_ROLES)),
         )
     return wanted

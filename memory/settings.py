@@ -1,12 +1,12 @@
 """What the environment says, read once by an entry point and passed down."""
 
 import os
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from memory import machine
 from memory.errors import InvalidInput
 
 __all__ = ["DEFAULT_PORT", "SERVICE_ACCOUNT", "Settings"]
@@ -49,8 +49,9 @@ class Settings:
         Raises InvalidInput, naming the variable and what it takes, when a value is unusable.
         """
         env = os.environ if environment is None else environment
+        home = _home(env)
         return cls(
-            home=_home(env),
+            home=home,
             database_url=env.get("DATABASE_URL", "").strip(),
             owner_url=env.get("MEMORY_OWNER_URL", "").strip(),
             demo_database_url=env.get("DEMO_DATABASE_URL", "").strip(),
@@ -62,7 +63,7 @@ class Settings:
             max_overflow=_integer(env, "PG_MAX_OVERFLOW", 10, lowest=0, highest=1000),
             pool_is_default=not (env.get("PG_POOL_SIZE") or env.get("PG_MAX_OVERFLOW")),
             use_embeddings=_switch(env, "MEMORY_USE_EMBEDDINGS"),
-            machine=env.get("MEMORY_MACHINE", "").strip() or platform.node() or "unknown",
+            machine=env.get("MEMORY_MACHINE", "").strip() or machine.identify(home),
             log_level=_log_level(env.get("MEMORY_LOG_LEVEL", "") or "WARNING"),
         )
 

@@ -77,7 +77,7 @@ CREATE TABLE entries (
     seq bigint NOT NULL DEFAULT nextval('entries_seq'),
     CONSTRAINT pk_entries PRIMARY KEY (id),
     CONSTRAINT ck_entries_kind CHECK (kind IN ('message', 'fact', 'decision', 'preference',
-        'event', 'project_state', 'session', 'binding')),
+        'event', 'project_state', 'session', 'binding', 'machine')),
     CONSTRAINT ck_entries_source_id CHECK (octet_length(source_id) <= 512),
     CONSTRAINT ck_entries_key CHECK (octet_length(key) <= 1024),
     CONSTRAINT ck_entries_content_hash CHECK (octet_length(content_hash) = 32),

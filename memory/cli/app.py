@@ -44,6 +44,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "connect": ("memory.cli.connect:connect", "Print the commands that connect the clients."),
     "doctor": ("memory.cli.doctor:doctor", "Check everything, and say what mends what is broken."),
+    "machine": (
+        "memory.cli.machines:machine",
+        "Show this machine's id and label, or give it another label; the id stays.",
+    ),
+    "machines": ("memory.cli.machines:machines", "List the machines that the ledger knows."),
     "reindex": ("memory.cli.reindex:reindex", "Build the heads and the search index anew."),
     "pg": ("memory.cli.pg:app", "Start, stop and watch the embedded PostgreSQL."),
     "url": ("memory.cli.url:url", "Print the ledger's address, password included."),

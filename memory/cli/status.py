@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from memory import crud, feed, postgres
 from memory.cli.ledger import configured, read
+from memory.cli.machines import own_label
 from memory.cli.output import Json, ago, iso, moment, one_line, print_json, say, table
 from memory.crud import Total
 from memory.crud.guard import Engine, engine
@@ -23,18 +25,20 @@ class _Found:
     totals: list[Total]
     waiting: int
     unindexed: int
+    label: str
 
 
 def status(*, as_json: Json = False) -> None:
     """Show where the ledger is and what it holds."""
     settings = configured()
-    found = read(_find)
+    found = read(partial(_find, settings=settings))
     address = str(application_address(settings))
     if as_json:
         print_json(_facts(settings, address, found))
         return
     where = "embedded" if _is_embedded(settings) else "DATABASE_URL"
     say(f"ledger      {address}  ({where}, schema {settings.ledger})")
+    say(f"machine     {one_line(found.label)}  ({settings.machine})")
     say(f"PostgreSQL  {version_text(found.engine.version)}, pgvector {found.engine.vector}")
     say(f"search      {_lag_text(found.unindexed)}")
     if found.waiting:
@@ -42,13 +46,14 @@ def status(*, as_json: Json = False) -> None:
     totals_table(found.totals)
 
 
-async def _find(session: Transaction) -> _Found:
+async def _find(session: Transaction, *, settings: Settings) -> _Found:
     page = await feed.changes(session, limit=1)
     return _Found(
         engine=await engine(session),
         totals=await crud.totals(session),
         waiting=page.waiting,
         unindexed=await unindexed(session),
+        label=await own_label(session, settings),
     )
 
 
@@ -105,6 +110,7 @@ def _facts(settings: Settings, address: str, found: _Found) -> dict[str, Any]:
         "embedded": _is_embedded(settings),
         "schema": settings.ledger,
         "home": str(settings.home),
+        "machine": {"id": settings.machine, "label": found.label},
         "postgresql": version_text(found.engine.version),
         "pgvector": found.engine.vector,
         "role": found.engine.role,

@@ -10,6 +10,13 @@ from memory.crud.checkpoints import get_checkpoints, set_checkpoint
 from memory.crud.context import Context, project_context, project_history
 from memory.crud.entries import Total, find_entry, get_entry, superseded_by, totals
 from memory.crud.heads import rebuild_heads
+from memory.crud.machines import (
+    Machine,
+    find_machine,
+    label_machine,
+    list_machines,
+    machine_labels,
+)
 from memory.crud.page import MAX_PAGE, Page
 from memory.crud.placement import Placement, ensure_projects, find_project_of
 from memory.crud.prepare import MAX_KEY_BYTES, MAX_SOURCE_ID_BYTES
@@ -38,6 +45,7 @@ __all__ = [
     "Appended",
     "Binding",
     "Context",
+    "Machine",
     "Page",
     "Placement",
     "ProjectSummary",
@@ -49,14 +57,18 @@ __all__ = [
     "create_project",
     "ensure_projects",
     "find_entry",
+    "find_machine",
     "find_project_of",
     "get_checkpoints",
     "get_entry",
     "get_head",
     "get_project",
     "get_session",
+    "label_machine",
+    "list_machines",
     "list_projects",
     "list_sessions",
+    "machine_labels",
     "project_context",
     "project_history",
     "project_names",

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.drafts import Kind
+from memory.drafts import OWN_KINDS
 from memory.errors import NotFound
 from memory.models import Entry, Session
 
@@ -66,7 +66,7 @@ async def totals(session: AsyncSession) -> list[Total]:
             func.min(Entry.occurred_at),
             func.max(Entry.occurred_at),
         )
-        .where(Entry.kind.not_in((Kind.SESSION, Kind.BINDING)))
+        .where(Entry.kind.not_in(OWN_KINDS))
         .group_by(Entry.source_client)
     )
     entries = {client: (count, first, last) for client, count, first, last in rows}

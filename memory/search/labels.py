@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from memory.drafts import HARNESS_ROLES, Kind, client_names
+from memory.drafts import HARNESS_ROLES, OWN_KINDS, client_names
 from memory.search.request import Request
 from memory.search.source import Source
 
@@ -78,7 +78,7 @@ def hidden_kinds(request: Request) -> tuple[str, ...]:
     """Return the kinds that do not answer this request although it names no kinds."""
     if request.include_system or request.kinds:
         return ()
-    return (Kind.SESSION, Kind.BINDING)
+    return OWN_KINDS
 
 
 def hidden_roles(request: Request) -> tuple[str, ...]:

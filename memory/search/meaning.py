@@ -11,7 +11,7 @@ from sqlalchemy import Float, Row, Select, Text, bindparam, cast, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.crud import get_checkpoints, set_checkpoint
-from memory.drafts import Kind
+from memory.drafts import OWN_KINDS
 from memory.embeddings import Embedder
 from memory.errors import InvalidInput
 from memory.models import VECTOR_DIMENSIONS, Entry, Vector
@@ -153,7 +153,7 @@ async def _store(session: AsyncSession, embedder: Embedder, sources: Sequence[So
 
 def _has_meaning(source: Source) -> bool:
     """Tell whether an entry says something, rather than how a session or project is set up."""
-    return source.kind not in {Kind.SESSION, Kind.BINDING} and not source.content.isspace()
+    return source.kind not in OWN_KINDS and not source.content.isspace()
 
 
 def _behind(progress: Progress, last: Row[Any]) -> Progress:

@@ -19,7 +19,7 @@ class Request:
 
     ``source_client`` also finds the client's other names. ``since`` and ``until`` bound the time
     at which something happened, both included. Entries of role ``system`` and the ledger's own
-    kinds (session, binding) answer only when asked for, by name or by ``include_system``.
+    kinds (session, binding, machine) answer only when asked for, by name or by ``include_system``.
     """
 
     query: str
