@@ -24,6 +24,7 @@ _log = log.get(__name__)
 PATIENCE_SECONDS: Final = 10.0
 """How long a signal waits for what it names: a client may call before it has written."""
 
+_ID_LENGTH: Final = 36  # of a UUID in text
 _LOOKED_INTO: Final = 8  # sources of one signal in which its text is looked for
 _CUT_OFF_SECONDS: Final = 60.0
 _LOG_SUFFIXES: Final = frozenset({".jsonl", ".zst", ".json"})
@@ -242,7 +243,8 @@ class Signals:
 
 def signals_of(runner: Runner) -> Signals:
     """Return the signals for a runner, in the home of its ledger."""
-    return Signals(folder=Path(spool.folder_of(str(runner.database.settings.home))))
+    home = str(runner.database.settings.home)
+    return Signals(folder=Path(spool.folder_of(home)), patience=PATIENCE_SECONDS)
 
 
 def _is_there(taken: Taken) -> bool:
@@ -276,7 +278,8 @@ def _named(source: Source, by_name: dict[str, list[Taken]]) -> list[Taken]:
     )
     stem = path.name.partition(".")[0]
     found: dict[int, Taken] = {}
-    for name in (str(path), *inner, stem, stem[-36:]):
+    last = stem[-_ID_LENGTH:] if stem[:-_ID_LENGTH].endswith("-") else ""
+    for name in (str(path), *inner, stem, last):
         for taken in by_name.get(name, ()):
             found[id(taken)] = taken
     return list(found.values())
