@@ -139,7 +139,9 @@ def test_a_bad_setting_is_named(nowhere: dict[str, str]) -> None:
     assert "MEMORY_PG_PORT takes a whole number" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["connect"], ["connect", "--json"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["connect", "--print"], ["connect", "--print", "--json"]]
+)
 def test_a_reader_that_goes_away_is_no_traceback(
     environment: dict[str, str], arguments: list[str]
 ) -> None:

@@ -42,7 +42,14 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "memory.cli.changes:changes",
         "Show what a client wrote: messages, values, events and states, oldest first.",
     ),
-    "connect": ("memory.cli.connect:connect", "Print the commands that connect the clients."),
+    "connect": (
+        "memory.cli.connect:connect",
+        "Connect Claude Code, Codex and OpenCode: their MCP server, and what captures each turn.",
+    ),
+    "disconnect": (
+        "memory.cli.connect:disconnect",
+        "Take back what connect changed; a file that nobody else changed is as it was, to the byte.",
+    ),
     "doctor": ("memory.cli.doctor:doctor", "Check everything, and say what mends what is broken."),
     "machine": (
         "memory.cli.machines:machine",

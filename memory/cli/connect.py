@@ -1,113 +1,266 @@
-"""The commands that connect the three clients to this ledger."""
+"""The commands that connect the clients to this ledger, and take that back."""
 
 import os
-import shlex
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
 
-from rich.text import Text
+import typer
 
-from memory.cli.output import Json, console, print_json
-from memory.settings import Settings
-
-__all__ = ["NAME", "Connection", "connect", "connections", "show_connections"]
-
-NAME: Final = "shared-memory"
-"""The name under which the clients know the server."""
-
-# -P: Python must not take a folder called memory in the client's directory for ours.
-_ARGUMENTS: Final = ("-P", "-m", "memory.mcp_server")
-_PASSED: Final = (
-    "MEMORY_LEDGER",
-    "MEMORY_MACHINE",
-    "MEMORY_OWNER_URL",
-    "MEMORY_PG_BIN",
-    "MEMORY_PG_PORT",
-    "MEMORY_USE_EMBEDDINGS",
-    "PG_MAX_OVERFLOW",
-    "PG_POOL_SIZE",
+import memory
+from memory.cli.connect_output import (
+    change_facts,
+    print_by_hand,
+    show_change,
+    show_connections,
+    show_written,
 )
-_SECRET: Final = frozenset({"DATABASE_URL", "MEMORY_OWNER_URL"})
+from memory.cli.output import Json, print_json, say
+from memory.connect import (
+    CLIENTS,
+    Change,
+    Places,
+    Receipts,
+    Server,
+    Unwritable,
+    carry_out,
+    connecting,
+    disconnecting,
+    found,
+    server_of,
+)
+from memory.connect.commands import connections
+from memory.connect.opencode import PLUGIN
+from memory.errors import InvalidInput, LedgerError, NotFound
+
+__all__ = ["connect", "connections", "disconnect", "here", "show_connections"]
+
+_ALL = "all"
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[CLIENT]...", help="claude, codex, opencode or all."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the changes and make none.")]
+Project = Annotated[
+    bool, typer.Option("--project", help="Only for the project in this directory, in its files.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Make the changes without asking.")]
+Print = Annotated[
+    bool, typer.Option("--print", help="Print the clients' own commands, and change nothing.")
+]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
-    """How one client is connected: its name, the command to type, and what to know about it."""
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What was planned, what could not be, and what was done."""
 
-    client: str
-    command: str
-    about: str
+    changes: list[Change] = field(default_factory=list)
+    failures: list[tuple[str, LedgerError]] = field(default_factory=list)
+    backups: dict[Path, Path | None] = field(default_factory=dict)
 
 
-def connect(*, as_json: Json = False) -> None:
-    """Print the commands that connect the clients."""
-    found = connections(os.environ)
+def connect(
+    names: Names = None,
+    *,
+    dry_run: DryRun = False,
+    project: Project = False,
+    yes: Yes = False,
+    by_hand: Print = False,
+    as_json: Json = False,
+) -> None:
+    """Connect Claude Code, Codex and OpenCode: their MCP server, and what captures each turn."""
+    if by_hand:
+        print_by_hand(as_json=as_json)
+        return
+    places = here(project=project)
+    server = server_of(os.environ)
+    chosen = _installed(names or [], places)
+    work = _planned(chosen, places, server, connecting)
+    _finish(
+        work,
+        "Connect",
+        dry_run=dry_run,
+        yes=yes,
+        as_json=as_json,
+        notes=_notes(chosen, places, server),
+    )
+
+
+def disconnect(
+    names: Names = None,
+    *,
+    dry_run: DryRun = False,
+    project: Project = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Take back what connect changed; a file that nobody else changed is as it was, to the byte."""
+    places = here(project=project)
+    receipts = Receipts.of(os.environ, places.home)
+    chosen = _known(names or [_ALL])
+    work = _planned(
+        chosen,
+        places,
+        server_of(os.environ),
+        lambda name, part: disconnecting(name, part, receipts),
+    )
+    _finish(work, "Disconnect", dry_run=dry_run, yes=yes, as_json=as_json, notes=[])
+
+
+def here(*, project: bool = False) -> Places:
+    """Return this account's places, or those of the project in the working directory."""
+    plugin = Path(memory.__file__).resolve().parent.parent / PLUGIN
+    return Places(
+        home=Path.home(),
+        environment=os.environ,
+        plugin=plugin if plugin.is_file() else None,
+        project=Path.cwd() if project else None,
+    )
+
+
+def _installed(names: Sequence[str], places: Places) -> list[str]:
+    """Return the clients that are meant and there. Raises NotFound and InvalidInput."""
+    there = found(places)
+    if not names or _ALL in names:
+        if there:
+            return _known(names) and there
+        looked = ", ".join(f"{each.program} or {each.folder(places)}" for each in CLIENTS.values())
+        raise NotFound(
+            f"No client was found; looked for {looked}. Install one, then run this again.",
+            code="client_missing",
+        )
+    chosen = _known(names)
+    for name in chosen:
+        if name not in there:
+            client = CLIENTS[name]
+            raise NotFound(
+                f"{client.title} is not installed: neither {client.program} in PATH nor"
+                f" {client.folder(places)} is there. Install it, then run this again.",
+                code="client_missing",
+            )
+    return chosen
+
+
+def _known(names: Sequence[str]) -> list[str]:
+    """Return the clients' names in their order. Raises InvalidInput for one that nobody knows."""
+    wrong = [name for name in names if name not in CLIENTS and name != _ALL]
+    if wrong:
+        raise InvalidInput(
+            f"No such client: {wrong[0]}; {', '.join(CLIENTS)} and {_ALL} are known."
+        )
+    return [name for name in CLIENTS if name in names or _ALL in names or not names]
+
+
+def _planned(
+    names: Sequence[str],
+    places: Places,
+    server: Server,
+    plan: Callable[[str, Any], Change],
+) -> _Work:
+    """Plan every file of the clients; one client's broken file does not keep the others."""
+    work = _Work()
+    for name in names:
+        try:
+            work.changes.extend([plan(name, each) for each in CLIENTS[name].parts(places, server)])
+        except Unwritable as error:
+            work.failures.append((name, error))
+    return work
+
+
+def _finish(
+    work: _Work, verb: str, *, dry_run: bool, yes: bool, as_json: bool, notes: Sequence[str]
+) -> None:
+    """Show the changes, ask, make them, and say what became of them."""
+    if not as_json:
+        for change in work.changes:
+            show_change(change)
+    if not dry_run and any(change.kind != "none" for change in work.changes):
+        _confirm(work, verb, yes=yes, as_json=as_json)
+        _carry_out(work, as_json=as_json)
     if as_json:
-        print_json({"connections": [_facts(each) for each in found]})
+        _print(work, dry_run=dry_run, notes=notes)
     else:
-        show_connections(found)
+        for line in (*notes, *_failed(work)):
+            say(line)
+    if work.failures:
+        raise typer.Exit(1)
 
 
-def connections(
-    environment: Mapping[str, str], *, python: str = sys.executable
-) -> list[Connection]:
-    """Return each client's command for the ledger that this environment names.
-
-    An address with a password stands there as the variable it comes from, to be filled in by the
-    shell. Flags as Claude Code 2.1.197, Codex 0.171.0 and OpenCode 1.18.33 take them.
-    """
-    server = shlex.join([python, *_ARGUMENTS])
-    given = _environment(environment)
-
-    def options(flag: str) -> str:
-        return " ".join(f"{flag} {name}={_written(name, value)}" for name, value in given.items())
-
-    return [
-        Connection(
-            client="Claude Code",
-            command=f"claude mcp add -s user {NAME} {options('-e')} -- {server}",
-            about="For every project; with -s project it is written to .mcp.json of this one.",
-        ),
-        Connection(
-            client="Codex",
-            command=f"codex mcp add {NAME} {options('--env')} -- {server}",
-            about="Written to ~/.codex/config.toml.",
-        ),
-        Connection(
-            client="OpenCode",
-            command=f"opencode mcp add {NAME} {options('--env')} -- {server}",
-            about="Written to the user's opencode.json, so for every project.",
-        ),
-    ]
+def _confirm(work: _Work, verb: str, *, yes: bool, as_json: bool) -> None:
+    """Ask on a terminal. Raises InvalidInput where nobody can be asked, and Exit for a no."""
+    if yes:
+        return
+    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise InvalidInput(
+            "Nothing was changed, because nobody can be asked here: add --yes, or --dry-run to see"
+            " what would change.",
+            code="not_confirmed",
+        )
+    names = dict.fromkeys(each.client for each in work.changes if each.kind != "none")
+    titles = " and ".join(CLIENTS[name].title for name in names)
+    if not typer.confirm(f"{verb} {titles}?"):
+        say("Nothing was changed.")
+        raise typer.Exit(1)
 
 
-def show_connections(found: list[Connection]) -> None:
-    """Print the commands for people, each on a line of its own to be copied."""
-    screen = console()
-    for each in found:
-        screen.print(Text.assemble((each.client, "bold"), (f"  {each.about}", "dim")))
-        screen.print(Text(f"  {each.command}"))
+def _carry_out(work: _Work, *, as_json: bool) -> None:
+    receipts = Receipts.of(os.environ, Path.home())
+    failed: set[str] = set()
+    for change in work.changes:
+        if change.kind == "none" or change.client in failed:
+            continue
+        try:
+            backup = carry_out(change, receipts)
+        except Unwritable as error:
+            failed.add(change.client)
+            work.failures.append((change.client, error))
+            continue
+        work.backups[change.content.path] = backup
+        if not as_json:
+            show_written(change, backup)
 
 
-def _environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what the server has to be told: Codex passes nothing else on, the others everything.
+def _print(work: _Work, *, dry_run: bool, notes: Sequence[str]) -> None:
+    facts = {
+        "applied": bool(work.backups),
+        "dry_run": dry_run,
+        "changes": [
+            change_facts(each, work.backups.get(each.content.path)) for each in work.changes
+        ],
+        "failed": [
+            {"client": name, "code": error.code, "error": str(error)}
+            for name, error in work.failures
+        ],
+        "notes": list(notes),
+    }
+    if work.failures:
+        _, error = work.failures[0]
+        facts = {"is_error": True, "code": error.code, "error": str(error), **facts}
+    print_json(facts)
 
-    DATABASE_URL is always among it, empty for the embedded server: a project's own shell may hold
-    another application's address under that name.
-    """
-    told = {"DATABASE_URL": environment.get("DATABASE_URL", "").strip()}
-    home = Settings.from_environment(environment).home
-    bare = {name: environment[name] for name in ("HOME",) if name in environment}
-    if home != Settings.from_environment(bare).home:
-        told["MEMORY_HOME"] = str(home)
-    return told | {name: environment[name] for name in _PASSED if environment.get(name)}
+
+def _failed(work: _Work) -> Iterator[str]:
+    for name, error in work.failures:
+        yield f"✗ {CLIENTS[name].title}: {error} ({error.code})"
 
 
-def _written(name: str, value: str) -> str:
-    return f'"${name}"' if value and name in _SECRET else shlex.quote(value) if value else ""
-
-
-def _facts(each: Connection) -> dict[str, Any]:
-    return {"client": each.client, "command": each.command, "about": each.about}
+def _notes(names: Sequence[str], places: Places, server: Server) -> list[str]:
+    """Return what the user has to know beyond the changes."""
+    notes = []
+    if server.passed:
+        told = " and ".join(server.passed)
+        notes.append(
+            f"{told} holds a password, so the files only name it: start the clients where it is set."
+        )
+    if "codex" in names and places.project is not None:
+        notes.append(
+            "Codex reads notify from the user's file alone: `memory connect codex` captures each turn."
+        )
+    if "opencode" in names and places.plugin is None:
+        notes.append(
+            "This installation has no OpenCode plugin: keep `memory watch` running to capture turns."
+        )
+    return notes

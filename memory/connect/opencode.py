@@ -1,0 +1,79 @@
+"""OpenCode's file: the MCP server, and the plugin that tells when something was said."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from memory.connect.parts import Item, JsonPart, Part
+from memory.connect.places import Configured, Places, entry_of
+from memory.connect.server import NAME, Server
+
+__all__ = ["PLUGIN", "configured", "folder", "has_plugin", "parts"]
+
+PLUGIN: Final = Path("clients") / "opencode-plugin" / "shared-memory.js"
+"""The plugin's place in this repository."""
+
+_NAMES: Final = ("opencode.json", "opencode.jsonc")
+_SCHEMA: Final = '{\n  "$schema": "https://opencode.ai/config.json"\n}'
+
+
+def parts(places: Places, server: Server) -> tuple[Part, ...]:
+    """Return what connecting changes: as `opencode mcp add` writes it, with a plugin."""
+    entry = {
+        "type": "local",
+        "command": [server.python, *server.arguments],
+        # OpenCode itself puts in the value of a variable that stands there like this.
+        "environment": {
+            **server.environment,
+            **{name: f"{{env:{name}}}" for name in server.passed},
+        },
+    }
+    plugin = None
+    if places.plugin is not None:
+        plugin = [places.plugin.as_uri(), {"command": server.notify("opencode")}]
+    return (
+        JsonPart(
+            path=_file(places),
+            about="MCP server, and the plugin that captures each turn",
+            members={("mcp", NAME): entry},
+            items=[Item(path=("plugin",), wanted=plugin, is_ours=is_plugin)],
+            comments=True,
+            blank=_SCHEMA,
+        ),
+    )
+
+
+def is_plugin(value: Any) -> bool:
+    """Return whether a plugin in a settings file is this program's."""
+    spec = value[0] if isinstance(value, list) and value else value
+    return isinstance(spec, str) and spec.endswith(PLUGIN.as_posix())
+
+
+def configured(places: Places) -> Configured | None:
+    """Return the server as OpenCode would start it here, None when it is not connected."""
+    path = _file(places)
+    found = places.json(path, comments=True)
+    return entry_of(found.get("mcp", {}).get(NAME), path, "environment")
+
+
+def folder(places: Places) -> Path:
+    """Return the folder of the account's settings."""
+    return places.config / "opencode"
+
+
+def has_plugin(places: Places) -> bool:
+    """Return whether the file names this program's plugin."""
+    listed = places.json(_file(places), comments=True).get("plugin")
+    return isinstance(listed, list) and any(map(is_plugin, listed))
+
+
+def _file(places: Places) -> Path:
+    """Return the file that `opencode mcp add` of 1.18.33 writes to.
+
+    It is the first one there; a client that starts without any makes the second of the user's.
+    """
+    place = places.project or folder(places)
+    nested = [place / ".opencode" / name for name in _NAMES] if places.project else []
+    there = [each for each in [place / name for name in _NAMES] + nested if each.exists()]
+    if there:
+        return there[0]
+    return place / _NAMES[0 if places.project or (place / "config.json").exists() else 1]

@@ -1,0 +1,89 @@
+"""Where the clients are, and what their files say."""
+
+import os
+import shutil
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memory.connect.files import Unwritable, read
+from memory.connect.jsonc import parse
+
+__all__ = ["Configured", "Places", "entry_of", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """The account's folders; ``project`` is None for what holds everywhere.
+
+    ``plugin`` is the file of the OpenCode plugin, None where this installation has none.
+    """
+
+    home: Path
+    environment: Mapping[str, str]
+    plugin: Path | None = None
+    project: Path | None = None
+
+    @property
+    def config(self) -> Path:
+        """The folder of settings, as the XDG base directories have it."""
+        chosen = self.environment.get("XDG_CONFIG_HOME", "")
+        return Path(chosen) if chosen else self.home / ".config"
+
+    def program(self, name: str) -> str | None:
+        """Return the path of a program that a shell would find, None when there is none."""
+        return shutil.which(name, path=self.environment.get("PATH", os.defpath))
+
+    def json(self, path: Path, *, comments: bool) -> dict[str, Any]:
+        """Return what a file of JSON holds, empty when it is not there. Raises Unwritable."""
+        text = read(path).text
+        try:
+            value = parse(text, comments=comments).value if text.strip() else {}
+        except ValueError as error:
+            raise unreadable(path, error) from None
+        return value if isinstance(value, dict) else {}
+
+    def toml(self, path: Path) -> dict[str, Any]:
+        """Return what a file of TOML holds, empty when it is not there. Raises Unwritable."""
+        try:
+            return tomllib.loads(read(path).text)
+        except tomllib.TOMLDecodeError as error:
+            raise unreadable(path, error) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """A server as a client's file has it: a command, and its environment.
+
+    ``passed`` names the variables that the client hands on from its own environment.
+    """
+
+    path: Path
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    passed: Sequence[str] = ()
+
+
+def entry_of(found: Any, path: Path, environment: str) -> Configured | None:
+    """Read a server's entry; ``environment`` is how this client calls that. None for no entry.
+
+    Raises Unwritable for an entry that is no command.
+    """
+    if not isinstance(found, dict):
+        return None
+    command, arguments = found.get("command"), found.get("args", [])
+    words = command if isinstance(command, list) else [command, *arguments]
+    given = found.get(environment, {})
+    if not all(isinstance(word, str) for word in [*words, *given.values()]):
+        raise Unwritable(f"{path}: the entry is no command.", code="config_unreadable")
+    return Configured(path=path, command=words, environment=given, passed=found.get("env_vars", ()))
+
+
+def unreadable(path: Path, error: Exception) -> Unwritable:
+    """Return the error for a file that its client could not read either."""
+    return Unwritable(
+        f"{path} cannot be read ({error}), so it is left alone; mend it, then run this again.",
+        code="config_unreadable",
+    )

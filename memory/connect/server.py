@@ -1,0 +1,106 @@
+"""The command that a client starts, and what it has to be told: never a secret."""
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from memory.settings import Settings
+
+__all__ = ["KNOWN", "NAME", "Server", "is_ours", "server_of"]
+
+NAME: Final = "shared-memory"
+"""The name under which the clients know the server."""
+
+# -P: Python must not take a folder called memory in the client's directory for ours.
+_ISOLATED: Final = ("-P", "-m")
+_TOLD: Final = (
+    "MEMORY_LEDGER",
+    "MEMORY_MACHINE",
+    "MEMORY_OWNER_URL",
+    "MEMORY_PG_BIN",
+    "MEMORY_PG_PORT",
+    "MEMORY_USE_EMBEDDINGS",
+    "PG_MAX_OVERFLOW",
+    "PG_POOL_SIZE",
+)
+KNOWN: Final = frozenset({"DATABASE_URL", "MEMORY_HOME", *_TOLD})
+"""The variables that choose the ledger and how it is used; what stands in a file is this program's."""
+
+_ADDRESSES: Final = frozenset({"DATABASE_URL", "MEMORY_OWNER_URL"})
+_IMPORTERS: Final = "importers"
+_PROGRAM: Final = "memory-import"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """How the MCP server is started.
+
+    ``environment`` may stand in a client's file. ``passed`` names the variables that hold a
+    password: a client's file says only that they are handed on.
+    """
+
+    python: str
+    environment: Mapping[str, str]
+    passed: Sequence[str] = field(default=())
+
+    @property
+    def arguments(self) -> list[str]:
+        """What follows the command."""
+        return [*_ISOLATED, "memory.mcp_server"]
+
+    def hook(self, client: str) -> str:
+        """Return the line of a shell that a client's hook runs, its JSON on standard input."""
+        return shlex.join([self.python, *_ISOLATED, _IMPORTERS, "--hook", client, *self._told()])
+
+    def notify(self, client: str, then: Sequence[str] = ()) -> list[str]:
+        """Return the program that a client starts with its JSON as last argument.
+
+        ``then`` is the user's own, which goes on being started with the same JSON.
+        """
+        ours = [self.python, *_ISOLATED, _IMPORTERS, "--notify", client, *self._told()]
+        return [*ours, "--then", *then] if then else ours
+
+    def _told(self) -> list[str]:
+        return [
+            word for name, value in self.environment.items() for word in ("-e", f"{name}={value}")
+        ]
+
+
+def server_of(environment: Mapping[str, str], *, python: str = sys.executable) -> Server:
+    """Return the server of the ledger that this environment names.
+
+    DATABASE_URL is always told, empty for the embedded server: a project's own shell may hold
+    another application's address under that name. Codex 0.171.0 gives a server nothing that its file
+    does not name, the other clients everything they have.
+    """
+    told = {"DATABASE_URL": environment.get("DATABASE_URL", "").strip()}
+    home = Settings.from_environment(environment).home
+    bare = {name: environment[name] for name in ("HOME",) if name in environment}
+    if home != Settings.from_environment(bare).home:
+        told["MEMORY_HOME"] = str(home)
+    told |= {name: environment[name] for name in _TOLD if environment.get(name)}
+    passed = [name for name, value in told.items() if name in _ADDRESSES and _has_password(value)]
+    open_ones = {name: value for name, value in told.items() if name not in passed}
+    return Server(python=python, environment=open_ones, passed=passed)
+
+
+def is_ours(words: Sequence[str], option: str) -> bool:
+    """Return whether a command line starts our importers with this option."""
+    if option not in words:
+        return False
+    before = words[: words.index(option)]
+    return before[-1:] == [_IMPORTERS] or any(
+        word.rpartition("/")[2] in {_PROGRAM, "hook.py"} for word in before[-1:]
+    )
+
+
+def _has_password(url: str) -> bool:
+    """Return whether an address holds a password; one that cannot be read counts as holding one."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.password) or bool(parse_qs(parts.query).get("password"))
+    except ValueError:
+        return True
