@@ -6,24 +6,26 @@ two writers of one key form one chain. Rows reach the table through one insert s
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from dataclasses import dataclass
+from typing import Any, Final
 
-from sqlalchemy import Table, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from memory.crud.belonging import complete
+from memory.crud.insertion import insert_entries
 from memory.crud.known import Known, KnownEntries
 from memory.crud.prepare import Prepared, prepare
+from memory.database.statements import rows_of
 from memory.drafts import KEYED, Draft
-from memory.errors import Conflict, InvalidInput, NotFound
-from memory.models import Entry, Head, Session
+from memory.errors import Conflict, InvalidInput
+from memory.models import Head
 
 __all__ = ["Appended", "append", "head_name", "lock_names"]
 
-# The tables themselves: the ORM's bookkeeping would cost more than the statements.
-_ENTRIES: Final = cast("Table", Entry.__table__)
-_SESSIONS: Final = cast("Table", Session.__table__)
+_LOCK: Final = (
+    "SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM unnest($1::text[]) AS name"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +56,12 @@ async def append(
     Raises NotFound for an unknown session, Conflict, Credential and InvalidInput.
     """
     batch = prepare(drafts, imported=imported)
-    await _complete(session, batch)
-    await lock_names(session, _names(batch, imported=imported))
-    known = await KnownEntries.read(session, batch, imported=imported)
+    if imported or any(each.draft.key is not None for each in batch):
+        await complete(session, batch)
+        await lock_names(session, _names(batch, imported=imported))
+        known = await KnownEntries.read(session, batch, imported=imported)
+    else:  # nothing to hold, so that one look is enough
+        known = await KnownEntries.read_with_sessions(session, batch)
     results: list[Appended] = []
     rows: list[dict[str, Any]] = []
     for each in batch:
@@ -69,7 +74,7 @@ async def append(
         rows.append(known.add(each))
         results.append(_new(rows[-1]))
     if rows:
-        await _insert(session, rows)
+        await insert_entries(session, rows)
         await _move_heads(session, rows)
     return results
 
@@ -83,11 +88,7 @@ async def lock_names(session: AsyncSession, names: Iterable[str]) -> None:
     """Hold these names until the transaction ends; sorted, so that no two holders deadlock."""
     ordered = sorted(set(names))
     if ordered:
-        statement = text(
-            "SELECT pg_advisory_xact_lock(hashtextextended(name, 0))"
-            " FROM unnest(CAST(:names AS text[])) AS name"
-        )
-        await session.execute(statement, {"names": ordered})
+        await rows_of(session, _LOCK, ordered)
 
 
 def _names(batch: Sequence[Prepared], *, imported: bool) -> set[str]:
@@ -96,30 +97,6 @@ def _names(batch: Sequence[Prepared], *, imported: bool) -> set[str]:
     if imported:
         names |= {f"import\n{each.draft.provider}" for each in batch}
     return names
-
-
-async def _complete(session: AsyncSession, batch: Sequence[Prepared]) -> None:
-    """Give each draft its session's project and provider unless it names its own."""
-    wanted = {each.draft.session_id for each in batch if each.draft.session_id is not None}
-    if not wanted:
-        return
-    rows = await session.execute(
-        select(_SESSIONS.c.id, _SESSIONS.c.project_id, _SESSIONS.c.provider).where(
-            _SESSIONS.c.id.in_(wanted)
-        )
-    )
-    sessions = {row.id: row for row in rows}
-    unknown = wanted - set(sessions)
-    if unknown:
-        raise NotFound(f"No session has the id {min(unknown)}; start_session gives one.")
-    for each in batch:
-        if each.draft.session_id is None:
-            continue
-        row = sessions[each.draft.session_id]
-        if each.project_id is None:
-            each.project_id = row.project_id
-        if not each.draft.provider:
-            each.draft = replace(each.draft, provider=row.provider)
 
 
 def _refuse_change(each: Prepared, known: KnownEntries) -> None:
@@ -147,26 +124,6 @@ def _new(row: Mapping[str, Any]) -> Appended:
         session_id=row["session_id"],
         supersedes=row["supersedes"],
     )
-
-
-async def _insert(session: AsyncSession, rows: list[dict[str, Any]]) -> None:
-    """Insert the rows: the only statement that writes entries.
-
-    Sequence numbers are taken in the drafts' order, then the rows are sorted by their unique key:
-    unsorted batches of two writers deadlock. A row that another writer was quicker with raises
-    23505, upon which `Database.transact` runs the whole again and finds it.
-    """
-    if len(rows) > 1:
-        numbers = await session.scalars(
-            text("SELECT nextval('entries_seq') FROM generate_series(1, :count)"),
-            {"count": len(rows)},
-        )
-        for row, number in zip(rows, numbers, strict=True):
-            row["seq"] = number
-    ordered = sorted(
-        rows, key=lambda row: (str(row["session_id"]), row["source_id"] or "", row["version"])
-    )
-    await session.execute(insert(_ENTRIES).returning(_ENTRIES.c.id), ordered)
 
 
 async def _move_heads(session: AsyncSession, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -2,43 +2,56 @@
 
 import uuid
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from sqlalchemy import Table, select, text
+from sqlalchemy import Table, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from uuid_utils.compat import uuid7
 
+from memory.crud.belonging import belong, sessions_of
 from memory.crud.heads import HeadKey, of_keys
 from memory.crud.prepare import Prepared
+from memory.database.statements import rows_of, to_json
 from memory.drafts import canonical_client, client_names
 from memory.models import Entry, Head
 
 __all__ = ["Known", "KnownEntries"]
 
-# The tables themselves: the ORM's bookkeeping would cost every append more than the query.
+# Each pair is looked up by itself, by an index. Of two lists the planner would take the session
+# alone and read all of it; and without OFFSET it may decide, while there is little, to read all
+# there is, and stay with that.
+_PAIRS: Final = """
+    SELECT found.*
+    FROM unnest($1::{type}[], $2::text[]) AS wanted (scope, source_id)
+    CROSS JOIN LATERAL (
+        SELECT id, session_id, version, content_hash, source_client, provider, source_id
+        FROM entries
+        WHERE entries.{scope} = wanted.scope AND entries.source_id = wanted.source_id
+        OFFSET 0
+    ) AS found
+"""
+_IN_SESSION: Final = _PAIRS.format(type="uuid", scope="session_id")
+_IN_PROVIDER: Final = _PAIRS.format(type="text", scope="provider")
+_WITH_SESSIONS: Final = """
+    SELECT found.*, sessions.id AS its_id, sessions.project_id AS its_project,
+        sessions.provider AS its_provider
+    FROM unnest($1::uuid[], $2::text[]) AS wanted (session_id, source_id)
+    JOIN sessions ON sessions.id = wanted.session_id
+    LEFT JOIN LATERAL (
+        SELECT id, session_id, version, content_hash, source_client, provider, source_id
+        FROM entries
+        WHERE entries.session_id = wanted.session_id AND entries.source_id = wanted.source_id
+        OFFSET 0
+    ) AS found ON true
+"""
+
+# The tables themselves: the ORM's bookkeeping would cost more than the query.
 _ENTRIES: Final = cast("Table", Entry.__table__)
 _HEADS: Final = cast("Table", Head.__table__)
 
-_IN_PROVIDER: Final = select(
-    _ENTRIES.c.id,
-    _ENTRIES.c.session_id,
-    _ENTRIES.c.version,
-    _ENTRIES.c.content_hash,
-    _ENTRIES.c.source_client,
-    _ENTRIES.c.provider,
-    _ENTRIES.c.source_id,
-)
-# Joined pair by pair: of two lists the planner would take the session alone and read all of it.
-_IN_SESSION: Final = text("""
-    SELECT id, session_id, version, content_hash, source_client, provider, source_id
-    FROM unnest(CAST(:sessions AS uuid[]), CAST(:source_ids AS text[]))
-        AS wanted (session_id, source_id)
-    JOIN entries USING (session_id, source_id)
-""")
-
-Identity = tuple[str, str]  # session or provider, and the source id
+Identity = tuple[uuid.UUID | str | None, str]  # session or provider, and the source id
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +81,23 @@ class KnownEntries:
         known = cls(imported=imported)
         await known._read_versions(session, batch)
         await known._read_heads(session, batch)
+        return known
+
+    @classmethod
+    async def read_with_sessions(
+        cls, session: AsyncSession, batch: Sequence[Prepared]
+    ) -> "KnownEntries":
+        """Look up what a tool's drafts without keys are versions of, and their sessions with it.
+
+        One statement; each draft has its session's project and provider then (see `complete`).
+        Raises NotFound for an unknown session.
+        """
+        known = cls(imported=False)
+        rows: Sequence[Any] = []
+        if sessions_of(batch):
+            rows = await rows_of(session, _WITH_SESSIONS, *_pairs(batch))
+        belong(batch, {row.its_id: (row.its_project, row.its_provider) for row in rows})
+        known._keep({row.id: row for row in rows if row.id is not None}, batch)
         return known
 
     def find(self, each: Prepared) -> Known | None:
@@ -108,8 +138,8 @@ class KnownEntries:
             "position": draft.position,
             "key": draft.key,
             "content": draft.content,
-            "payload": draft.payload,
-            "origin": draft.origin,
+            "payload": None if draft.payload is None else to_json(draft.payload),
+            "origin": None if draft.origin is None else to_json(draft.origin),
             "content_hash": each.content_hash,
             "occurred_at": each.occurred_at,
             "supersedes": previous.id if previous else None,
@@ -128,10 +158,8 @@ class KnownEntries:
         source_id = each.draft.source_id
         return None if source_id is None else (self._scope(each), source_id)
 
-    def _scope(self, each: Prepared) -> str:
-        if self.imported:
-            return canonical_client(each.draft.provider)
-        return str(each.draft.session_id)
+    def _scope(self, each: Prepared) -> uuid.UUID | str | None:
+        return canonical_client(each.draft.provider) if self.imported else each.draft.session_id
 
     async def _read_versions(self, session: AsyncSession, batch: Sequence[Prepared]) -> None:
         """Read what stands under the batch's source ids.
@@ -142,18 +170,20 @@ class KnownEntries:
         wanted = [each for each in batch if each.draft.source_id is not None]
         if not wanted:
             return
-        scopes = {each.draft.session_id: self._scope(each) for each in wanted}
-        pairs: dict[str, list[Any]] = {
-            "sessions": [each.draft.session_id for each in wanted],
-            "source_ids": [each.draft.source_id for each in wanted],
-        }
-        rows = {row.id: row for row in await session.execute(_IN_SESSION, pairs)}
+        rows = {row.id: row for row in await rows_of(session, _IN_SESSION, *_pairs(wanted))}
         if self.imported:
-            names = {name for each in wanted for name in client_names(each.draft.provider)}
-            elsewhere = _IN_PROVIDER.where(
-                _ENTRIES.c.provider.in_(names), _ENTRIES.c.source_id.in_(set(pairs["source_ids"]))
-            )
-            rows |= {row.id: row for row in await session.execute(elsewhere)}
+            pairs = {
+                (name, each.draft.source_id)
+                for each in wanted
+                for name in client_names(each.draft.provider)
+            }
+            elsewhere = await rows_of(session, _IN_PROVIDER, *map(list, zip(*pairs, strict=True)))
+            rows |= {row.id: row for row in elsewhere}
+        self._keep(rows, wanted)
+
+    def _keep(self, rows: Mapping[uuid.UUID, Any], wanted: Sequence[Prepared]) -> None:
+        """Remember what was found for these drafts, oldest versions first."""
+        scopes = {each.draft.session_id: self._scope(each) for each in wanted}
         for row in sorted(rows.values(), key=lambda row: int(row.version)):
             scope = scopes.get(row.session_id) or canonical_client(row.provider)
             self.versions[scope, row.source_id].append(Known(*row[:5]))
@@ -178,3 +208,7 @@ class KnownEntries:
         )
         for row in rows:
             self.heads[row.project_id, row.kind, row.key] = Known(*row[:5])
+
+
+def _pairs(drafts: Sequence[Prepared]) -> tuple[list[uuid.UUID | None], list[str | None]]:
+    return [each.draft.session_id for each in drafts], [each.draft.source_id for each in drafts]

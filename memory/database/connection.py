@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 from sqlalchemy import text
@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import (
 
 from memory.database.address import application_address, search_path
 from memory.database.sqlstate import is_transient, sqlstate_of, translated
+from memory.database.statements import to_json
 from memory.errors import Unavailable
 from memory.models import REVISION
 from memory.settings import Settings
@@ -119,7 +120,7 @@ class Database:
             url,
             pool_size=self.settings.pool_size,
             max_overflow=self.settings.max_overflow,
-            json_serializer=_to_json,
+            json_serializer=to_json,
             json_deserializer=msgspec.json.decode,
             connect_args={
                 **arguments,
@@ -178,7 +179,3 @@ async def _is_current(engine: AsyncEngine, ledger: str) -> bool:
         if sqlstate_of(error) in _NO_TABLE:
             return False
         raise
-
-
-def _to_json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Final
 
 from memory.errors import InvalidInput
@@ -51,22 +52,23 @@ def clean(text: str) -> tuple[str, int]:
     NUL becomes U+2400, a lone surrogate U+FFFD; a pair of surrogates becomes the character it
     stands for. All other text comes back unchanged.
     """
+    if _is_clean(text):
+        return text, 0
     count = text.count("\x00")
-    if count:
-        text = text.replace("\x00", NUL_SYMBOL)
-    if text.isascii() or not _SURROGATE.search(text):
-        return text, count
     text, pairs = _PAIR.subn(_join, text)
     text, lone = _SURROGATE.subn(REPLACEMENT, text)
-    return text, count + pairs + lone
+    return text.replace("\x00", NUL_SYMBOL), count + pairs + lone
 
 
 def clean_json(value: Any) -> tuple[Any, int]:
     """Clean every string and key of a JSON value, and say how many replacements that took.
 
     NaN and the infinities, which JSON has not, become the strings "NaN", "Infinity" and
-    "-Infinity". Raises InvalidInput for what is no JSON, or nested deeper than MAX_DEPTH.
+    "-Infinity". Where nothing is to be done, the value itself comes back. Raises InvalidInput for
+    what is no JSON, or nested deeper than MAX_DEPTH.
     """
+    if _is_fit(value, MAX_DEPTH):
+        return value, 0
     count = 0
 
     def replace(text: str, _name: str) -> str:
@@ -152,6 +154,41 @@ class _Rebuild:
                 free = f"{name} ({twins[name] + 1})"
             built[free] = self.value(item, key, depth)
         return built
+
+
+def _is_fit(node: Any, depth: int) -> bool:
+    """Tell, quickly, that a JSON value needs no cleaning; what is doubtful is not fit.
+
+    Nearly every value is fit, and building it anew would cost an append more than its statements.
+    """
+    kind = type(node)
+    if kind is str:
+        return _is_clean(node)
+    if node is None or kind is int or kind is bool:
+        return True
+    if kind is float:
+        return math.isfinite(node)
+    if depth == 0 or (kind is not dict and kind is not list):
+        return False
+    if kind is dict:
+        for key in node:
+            if type(key) is not str or not _is_clean(key):
+                return False
+        node = node.values()
+    return all(map(_is_fit, node, repeat(depth - 1)))
+
+
+def _is_clean(text: str) -> bool:
+    """Tell whether PostgreSQL takes a text as it is."""
+    if "\x00" in text:
+        return False
+    if text.isascii():
+        return True
+    try:  # many times faster than a search for surrogates
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _join(pair: re.Match[str]) -> str:
