@@ -63,6 +63,10 @@ def write(root: Path, *rows: Mapping[str, Any], name: str = f"proj/{SESSION}.jso
     return path
 
 
+def calling(call_id: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": "Task", "input": {"prompt": "go"}}
+
+
 def roles(reading: Reading) -> list[tuple[str | None, str]]:
     return [(draft.role, draft.content) for draft in reading.messages()]
 
@@ -183,6 +187,32 @@ def test_sub_agents_are_sessions_with_a_parent(tmp_path: Path) -> None:
     assert sessions["agent-a1b2"].parent_id == session_id_of("claude", SESSION)
 
 
+def test_a_sub_agent_of_a_sub_agent_has_that_one_for_a_parent(tmp_path: Path) -> None:
+    folder = f"proj/{SESSION}/subagents"
+    write(tmp_path, user("u", "hello"), assistant("a", [calling("toolu_1")]))
+    chain = {"zz": "toolu_1", "mm": "toolu_2", "aa": "toolu_3", "lost": "toolu_9"}
+    for depth, (agent, call) in enumerate(chain.items(), start=1):
+        fields = {"isSidechain": True, "agentId": agent}
+        write(
+            tmp_path,
+            user(f"{agent}-u", f"not a call: toolu_{depth}", **fields),
+            assistant(f"{agent}-a", [calling(f"toolu_{depth + 1}")], **fields),
+            name=f"{folder}/agent-{agent}.jsonl",
+        )
+        meta = {"agentType": "Explore", "toolUseId": call, "spawnDepth": depth}
+        beside = tmp_path / "projects" / folder / f"agent-{agent}.meta.json"
+        beside.write_text(json.dumps(meta))
+    sessions = read(ClaudeImporter(), tmp_path).sessions
+    assert {name: each.parent for name, each in sessions.items()} == {
+        SESSION: None,
+        "agent-zz": SESSION,
+        "agent-mm": "agent-zz",
+        "agent-aa": "agent-mm",
+        "agent-lost": SESSION,
+    }
+    assert sessions["agent-aa"].payload["spawn_depth"] == 3
+
+
 def test_side_chains_inside_an_old_transcript_are_sessions_of_their_own(tmp_path: Path) -> None:
     old = {"version": "1.0.103"}
     side = {**old, "isSidechain": True}
@@ -301,6 +331,55 @@ def test_a_tool_call_and_its_result_are_paired_by_the_calls_id(tmp_path: Path) -
     assert got.payload is not None
     assert got.payload["is_error"] is True
     assert made.payload["call_id"] == got.payload["call_id"] == "toolu_1"
+
+
+def test_results_in_any_order_are_paired_with_their_calls(tmp_path: Path) -> None:
+    def result(number: int) -> dict[str, Any]:
+        return {"type": "tool_result", "tool_use_id": f"t{number}", "content": f"out {number}"}
+
+    write(
+        tmp_path,
+        user(
+            "r3", [result(3)]
+        ),  # a result may be written before its call's row, which is held back
+        *(assistant(f"a{n}", [calling(f"t{n}")], message={"id": "msg"}) for n in (1, 2, 3)),
+        user("r2", [result(2)]),
+        user("r1", [result(1)]),
+    )
+    reading = read(ClaudeImporter(), tmp_path)
+    by_role = {
+        role: {
+            (each.payload or {})["call_id"]: each.content for each in reading.messages(role=role)
+        }
+        for role in ("tool_call", "tool_result")
+    }
+    assert by_role["tool_result"] == {"t1": "out 1", "t2": "out 2", "t3": "out 3"}
+    assert by_role["tool_call"].keys() == by_role["tool_result"].keys()
+
+
+def test_a_thought_that_is_encrypted_is_counted_by_that_name(tmp_path: Path) -> None:
+    thought = {"type": "thinking", "thinking": "", "signature": "c2ln"}
+    write(tmp_path, user("u", "hello"), assistant("a", [thought]))
+    reading = read(ClaudeImporter(), tmp_path)
+    assert reading.skipped == {"encrypted thinking": 1}
+    assert "c2ln" not in str(reading.drafts)
+
+
+def test_model_and_title_say_from_which_row_they_are(tmp_path: Path) -> None:
+    title = {"type": "custom-title", "customTitle": "My work", "sessionId": SESSION}
+    path = write(tmp_path, title, user("u", "hello"), assistant("a", "hi"))
+    rows = path.read_bytes().splitlines(keepends=True)
+    reading = read(ClaudeImporter(), tmp_path)
+    found = {(each.key or "").partition("/")[2]: each.origin for each in reading.drafts if each.key}
+    places = {"title": (0, rows[0]), "model": (len(rows[0] + rows[1]), rows[2])}
+    assert found == {
+        name: {
+            "path": str(path),
+            "offset": offset,
+            "hash": hashlib.sha256(raw.rstrip()).hexdigest(),
+        }
+        for name, (offset, raw) in places.items()
+    }
 
 
 def test_a_row_with_several_blocks_gives_an_entry_for_each(tmp_path: Path) -> None:

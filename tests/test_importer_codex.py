@@ -395,6 +395,24 @@ def test_encrypted_thoughts_leave_no_entry_and_their_summaries_a_mark(tmp_path: 
     assert "gAAA" not in str(reading.entries)
 
 
+def test_what_one_agent_says_to_another_in_cipher_is_marked_and_not_kept(tmp_path: Path) -> None:
+    cipher = "gAAAAA" + "Bk_x-9" * 20 + "=="
+    arguments = json.dumps({"task_name": "look", "message": cipher})
+    content = [{"type": "encrypted_content", "encrypted_content": cipher}]
+    rollout(
+        tmp_path,
+        header(),
+        turn(),
+        item("function_call", name="spawn_agent", call_id="c", arguments=arguments),
+        item("agent_message", author="/root", recipient="/root/look", content=content),
+    )
+    call, sent = read(CodexImporter(), tmp_path).messages()
+    assert call.content == "spawn_agent: [encrypted]\ntask_name: look"
+    assert (call.payload or {})["is_encrypted"] is True
+    assert (sent.role, sent.content) == ("system", "[encrypted]")
+    assert cipher not in str((call, sent))
+
+
 def test_what_no_version_wrote_yet_is_counted_by_its_name(tmp_path: Path) -> None:
     rollout(
         tmp_path,

@@ -4,6 +4,7 @@
 (2.1.2 and later) and ``projects/<p>/agent-*.jsonl`` (2.0.x) are its sub-agents.
 """
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -12,11 +13,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from importers.tail import Malformed, decode
+
 __all__ = ["SUFFIX", "Place", "last_uuids", "sub_agents", "transcripts"]
 
 SUFFIX: Final = ".jsonl"
 
 _AGENT: Final = "agent-"
+_AGENTS: Final = "subagents"  # the folder of a session's agents, of whatever depth
 _TAIL_BYTES: Final = 64 * 1024
 _UUID: Final = re.compile(rb'"uuid"\s*:\s*"([^"]{1,64})"')
 
@@ -48,10 +52,44 @@ class Place:
             path=path, project=projects / inner[0], session=session, agent=agent, older=older
         )
 
+    def caller(self, call: str) -> str | None:
+        """Return the agent of the same session in whose transcript this tool call stands."""
+        folder = self.project / self.session / _AGENTS
+        if not self.session or not folder.is_dir():
+            return None
+        for path in sorted(folder.rglob(f"{_AGENT}*{SUFFIX}")):
+            if path != self.path and _holds_call(path, call):
+                return path.name.removesuffix(SUFFIX).removeprefix(_AGENT)
+        return None
+
     def results(self, session: str) -> Path | None:
         """Return the folder in which a session of this project keeps long outputs."""
         plain = session not in {"", ".", ".."} and not set(session) & {"/", "\\", "\0"}
         return self.project / session / "tool-results" if plain else None
+
+
+def _holds_call(path: Path, call: str) -> bool:
+    """Tell whether a transcript has this tool call; one that cannot be read has not."""
+    needle = json.dumps(call).encode()
+    try:
+        with path.open("rb") as file:
+            return any(needle in line and _is_call(line, call) for line in file)
+    except OSError:
+        return False  # reading it as a source says so
+
+
+def _is_call(line: bytes, call: str) -> bool:
+    try:
+        row = decode(line)
+    except Malformed:
+        return False
+    message = row.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    blocks = content if isinstance(content, list) else []
+    return any(
+        isinstance(block, dict) and block.get("type") == "tool_use" and block.get("id") == call
+        for block in blocks
+    )
 
 
 def transcripts(project: Path) -> list[tuple[str, int]]:
@@ -75,7 +113,7 @@ def sub_agents(project: Path) -> Iterator[Path]:
     with os.scandir(project) as entries:
         folders = sorted(entry.path for entry in entries if not _is_file(entry))
     for folder in folders:
-        inner = Path(folder, "subagents")
+        inner = Path(folder, _AGENTS)
         if inner.is_dir():
             yield from sorted(inner.rglob(f"{_AGENT}*{SUFFIX}"))
 

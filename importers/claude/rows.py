@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from importers.attributes import attribute, digest
 from importers.base import moment
-from importers.claude.blocks import Part, parts
+from importers.claude.blocks import Part, blocks_of, parts
 from importers.claude.copies import copied_uuids
 from importers.claude.head import LAST_COPYING, is_kept, version_of
 from importers.claude.place import Place
@@ -70,10 +70,10 @@ def normalise(record: Record, context: dict[str, Any], *, place: Place) -> Norma
         return Normalised(skipped="warm-up agent")
     found = _parts(row, place.results(owner.session))
     if not found:
-        return Normalised(skipped="empty message")
+        return Normalised(skipped="encrypted thinking" if _is_encrypted(row) else "empty message")
     context["at"] = row.get("timestamp") or context.get("at")
     given = Normalised()
-    _announce(row, owner, context, place, given)
+    _announce(row, owner, context, place, given, origin=record.origin)
     _describe(row, found, context)
     uuid = context["copies"].pop(row["uuid"], row["uuid"])
     for number, part in enumerate(found):
@@ -137,6 +137,12 @@ def _as_message(row: dict[str, Any], context: dict[str, Any], place: Place) -> d
     return message
 
 
+def _is_encrypted(row: Mapping[str, Any]) -> bool:
+    """Tell whether a row that says nothing holds a thought that the client may not read."""
+    blocks = blocks_of(row.get("message")) if row["type"] == "assistant" else []
+    return any(isinstance(block, dict) and block.get("signature") for block in blocks)
+
+
 def _begin(row: Mapping[str, Any], context: dict[str, Any], place: Place) -> None:
     """Note what the file's first message tells about the whole file."""
     version = version_of(dict(row))
@@ -161,6 +167,8 @@ def _announce(
     context: dict[str, Any],
     place: Place,
     given: Normalised,
+    *,
+    origin: Mapping[str, Any],
 ) -> None:
     """Add the session when this is its first row in the file, and its model when that is new."""
     name = owner.source_session_id
@@ -170,8 +178,7 @@ def _announce(
     for forgotten in meet(known, name):
         count_from(context, models.pop(forgotten, [0])[0])
     if is_first:
-        meta = place.path.with_suffix(".meta.json") if place.agent is not None else None
-        given.sessions.append(session_draft(row, owner, meta=meta))
+        given.sessions.append(session_draft(row, owner, place=place))
         if owner.parent is None:
             given.drafts += waiting_title(name, context, place)
     message = row.get("message")
@@ -180,9 +187,8 @@ def _announce(
     if isinstance(model, str) and model not in {last, "<synthetic>", ""}:
         models[name] = [number + 1, model]
         at = moment(row.get("timestamp"))
-        given.drafts.append(
-            attribute(PROVIDER, name, "model", model, nth=number + 1, occurred_at=at)
-        )
+        found: dict[str, Any] = {"nth": number + 1, "occurred_at": at, "origin": origin}
+        given.drafts.append(attribute(PROVIDER, name, "model", model, **found))
 
 
 def _describe(row: Mapping[str, Any], found: list[Part], context: dict[str, Any]) -> None:

@@ -21,10 +21,12 @@ __all__ = ["PROVIDER", "Owner", "owner_of", "session_draft"]
 
 PROVIDER: Final = "claude"
 
-_OPEN_CHAINS: Final = 64
+_OPEN_ROWS: Final = 64  # rows of side chains to which the next one may belong
 _LONGEST_ID: Final = 200
 _WORKTREES: Final = "/.claude/worktrees/"
+_META: Final = ".meta.json"
 _META_BYTES: Final = 64 * 1024
+_NESTED: Final = 2  # the depth of an agent that another agent started
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +57,8 @@ def owner_of(row: Mapping[str, Any], context: dict[str, Any], place: Place) -> O
     return Owner(source_session_id=session, session=session)
 
 
-def session_draft(row: Mapping[str, Any], owner: Owner, *, meta: Path | None) -> SessionDraft:
-    """Return the session as one of its first rows tells it; ``meta`` describes a sub-agent."""
+def session_draft(row: Mapping[str, Any], owner: Owner, *, place: Place | None) -> SessionDraft:
+    """Return the session as one of its first rows tells it; ``place`` is given for its own file."""
     directory = str(row["cwd"]) if row.get("cwd") else None
     payload = {
         "cwd": directory,
@@ -67,7 +69,8 @@ def session_draft(row: Mapping[str, Any], owner: Owner, *, meta: Path | None) ->
     if directory and _WORKTREES in directory:
         directory, _, rest = directory.partition(_WORKTREES)
         payload["worktree"] = rest.partition("/")[0]
-    about = _meta(meta) if meta is not None else {}
+    is_agent = place is not None and place.agent is not None
+    about = _meta(place.path.with_suffix(_META)) if place and is_agent else {}
     payload |= {
         "agent_type": about.get("agentType"),
         "call_id": about.get("toolUseId"),
@@ -79,10 +82,22 @@ def session_draft(row: Mapping[str, Any], owner: Owner, *, meta: Path | None) ->
         source_session_id=owner.source_session_id,
         title=str(about["description"]) if about.get("description") else None,
         directory=directory,
-        parent=owner.parent,
+        parent=_parent(owner, about, place),
         started_at=moment(row.get("timestamp")),
         payload={key: value for key, value in payload.items() if value is not None},
     )
+
+
+def _parent(owner: Owner, about: Mapping[str, Any], place: Place | None) -> str | None:
+    """Return the session that started this one: of a nested sub-agent, the agent that called it.
+
+    Its rows name the session at the root alone; its call stands in its caller's transcript.
+    """
+    depth, call = about.get("spawnDepth"), about.get("toolUseId")
+    if place is None or not isinstance(depth, int) or depth < _NESTED or not isinstance(call, str):
+        return owner.parent
+    caller = place.caller(call)
+    return f"agent-{caller}" if caller else owner.parent
 
 
 def _checked(name: object) -> str:
@@ -99,16 +114,21 @@ def _is_warmup(row: Mapping[str, Any]) -> bool:
 
 
 def _chain_root(row: Mapping[str, Any], context: dict[str, Any]) -> str:
-    """Return the first row's uuid of the chain that this row continues."""
-    chains: dict[str, str] = context.setdefault("chains", {})
+    """Return the first row's uuid of the chain that this row continues.
+
+    The rows met last are kept as pairs, since a checkpoint does not keep the order of keys.
+    """
+    rows: list[list[str]] = context.setdefault("chained", [])
     uuid, parent = str(row["uuid"]), row.get("parentUuid")
-    newest = next(reversed(chains.values()), uuid)
-    root = chains.get(str(parent), newest) if parent else uuid
-    chains[uuid] = root
-    while len(chains) > _OPEN_CHAINS:
-        del chains[next(iter(chains))]
+    newest = rows[-1][1] if rows else uuid
+    before = (first for each, first in reversed(rows) if each == parent)
+    root = next(before, newest) if parent else uuid
+    rows.append([uuid, root])
+    del rows[:-_OPEN_ROWS]
     if root == uuid and _is_warmup(row):
-        context.setdefault("warm_chains", []).append(root)
+        warm: list[str] = context.setdefault("warm_chains", [])
+        warm.append(root)
+        del warm[:-_OPEN_ROWS]
     return root
 
 

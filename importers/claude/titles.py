@@ -39,7 +39,7 @@ def normalise_title(record: Record, context: dict[str, Any], place: Place) -> No
     if place.agent is not None:
         return Normalised(skipped="title: in a sub-agent's file")
     if kind == "summary":
-        return _summary(str(row.get("leafUuid")), title, context, place)
+        return _summary(record, title, context, place)
     session = str(row.get("sessionId") or place.session)
     custom: list[str] = context.setdefault("named", [])
     if kind == "custom-title" or session in custom:
@@ -49,7 +49,7 @@ def normalise_title(record: Record, context: dict[str, Any], place: Place) -> No
     if session not in context.get("sessions", ()):
         context["title_at"] = record.offset
         return Normalised(skipped="title: waits for the first message")
-    return _titled(session, title, context)
+    return _titled(session, title, context, record.origin)
 
 
 def waiting_title(session: str, context: dict[str, Any], place: Place) -> list[Draft]:
@@ -59,14 +59,17 @@ def waiting_title(session: str, context: dict[str, Any], place: Place) -> list[D
     """
     if "title_at" not in context:
         return []
+    offset = context.pop("title_at")
     with place.path.open("rb") as file:
-        file.seek(context.pop("title_at"))
-        row = decode(file.readline())
-    return _titled(session, _text(row), context).drafts
+        file.seek(offset)
+        raw = file.readline().rstrip(b"\n")
+    record = Record(value=decode(raw), raw=raw, path=str(place.path), offset=offset)
+    return _titled(session, _text(record.value), context, record.origin).drafts
 
 
-def _summary(leaf: str, title: str, context: dict[str, Any], place: Place) -> Normalised:
+def _summary(record: Record, title: str, context: dict[str, Any], place: Place) -> Normalised:
     """Give a summary to the session whose last row it names, which is often another one's."""
+    leaf = str(record.value.get("leafUuid"))
     for path, _ in transcripts(place.project):
         if leaf not in last_uuids(Path(path)):
             continue
@@ -74,14 +77,16 @@ def _summary(leaf: str, title: str, context: dict[str, Any], place: Place) -> No
         if head is None:
             break
         owner = Owner(source_session_id=head.session, session=head.session)
-        given = _titled(head.session, title, context)
+        given = _titled(head.session, title, context, record.origin)
         if given.drafts:
-            given.sessions.append(session_draft(head.row, owner, meta=None))
+            given.sessions.append(session_draft(head.row, owner, place=None))
         return given
     return Normalised(skipped="title: of a session that is not here")
 
 
-def _titled(session: str, title: str, context: dict[str, Any]) -> Normalised:
+def _titled(
+    session: str, title: str, context: dict[str, Any], origin: Mapping[str, Any]
+) -> Normalised:
     known: dict[str, dict[str, Any]] = context.setdefault("titles", {})
     for forgotten in meet(context.setdefault("titled", []), session):
         of = known.pop(forgotten)
@@ -94,9 +99,8 @@ def _titled(session: str, title: str, context: dict[str, Any]) -> Normalised:
     nth = begin + count
     seen["floor"] = begin + keep_counts(seen["counts"])
     at = moment(context.get("at"))
-    return Normalised(
-        drafts=[attribute(PROVIDER, session, "title", title, nth=nth, occurred_at=at)]
-    )
+    found: dict[str, Any] = {"nth": nth, "occurred_at": at, "origin": origin}
+    return Normalised(drafts=[attribute(PROVIDER, session, "title", title, **found)])
 
 
 def _text(row: Mapping[str, Any]) -> str:

@@ -24,15 +24,16 @@ def usage_of(message: Mapping[str, Any], context: dict[str, Any]) -> dict[str, i
     if not isinstance(usage, dict) or not isinstance(name, str):
         return {}
     counts = {key: usage[key] for key in _COUNTS if isinstance(usage.get(key), int)}
-    seen: dict[str, int] = context.setdefault("usage", {})
+    # Pairs, since a checkpoint does not keep the order of keys.
+    seen: list[list[Any]] = context.setdefault("counted", [])
     output = counts.get("output_tokens", 0)
-    if name not in seen:
-        seen[name] = output
-        while len(seen) > _OPEN_MESSAGES:
-            del seen[next(iter(seen))]
+    known = next((pair for pair in seen if pair[0] == name), None)
+    if known is None:
+        seen.append([name, output])
+        del seen[:-_OPEN_MESSAGES]
         return {key: count for key, count in counts.items() if count}
-    more = output - seen[name]
+    more = output - int(known[1])
     if more <= 0:
         return {}
-    seen[name] = output
+    known[1] = output
     return {"output_tokens": more}

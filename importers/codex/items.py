@@ -15,6 +15,8 @@ __all__ = ["Spoken", "Unsaid", "spoken"]
 
 _EXIT_CODE: Final = re.compile(r"(?:^|\n)(?:Process exited with code|Exit code:) (-?\d+)\n")
 _HEAD_CHARACTERS: Final = 400  # the tools write the exit code at the beginning of their output
+_CIPHER: Final = re.compile(r"gAAAAA[\w-]{60,}={0,2}", re.ASCII)
+_ENCRYPTED: Final = "[encrypted]"
 _NAME: Final = 40  # characters of an unknown kind's name that are told
 _SHELL_RECORD: Final = "<user_shell_command>"
 
@@ -96,7 +98,10 @@ def _call(name: str, payload: Mapping[str, Any], _metadata: Mapping[str, Any]) -
         arguments = _object(arguments)
     if isinstance(arguments, dict) and name in {"local_shell_call", "web_search_call"}:
         arguments = {k: v for k, v in arguments.items() if v is not None and k != "type"}
+    arguments, is_encrypted = _readable(arguments)
     facts: dict[str, Any] = {"tool": tool, "input": arguments}
+    if is_encrypted:
+        facts["is_encrypted"] = True
     if payload.get("namespace"):
         facts["namespace"] = str(payload["namespace"])
     if isinstance(payload.get("result"), str):  # the image that image_generation_call made
@@ -112,6 +117,20 @@ def _call(name: str, payload: Mapping[str, Any], _metadata: Mapping[str, Any]) -
             payload=facts,
         )
     ]
+
+
+def _readable(arguments: Any) -> tuple[Any, bool]:
+    """Replace what one agent says to another in a form that nobody here can read.
+
+    Since 0.138 the models encrypt the message to a sub-agent (openai/codex#26210).
+    """
+    if not isinstance(arguments, dict):
+        return arguments, False
+    shown = {
+        key: _ENCRYPTED if isinstance(value, str) and _CIPHER.fullmatch(value) else value
+        for key, value in arguments.items()
+    }
+    return shown, shown != arguments
 
 
 def _output(name: str, payload: Mapping[str, Any], _metadata: Mapping[str, Any]) -> list[Spoken]:
