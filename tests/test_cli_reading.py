@@ -13,9 +13,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 from test_cli import PROGRAM, run
 
 from memory import crud
+from memory.cli.names import project_named, project_names
 from memory.database import Database
 from memory.drafts import Draft, Kind, SessionDraft, project_id_of, session_id_of
 from memory.program import typed
@@ -180,6 +182,31 @@ def test_context_shows_what_holds_and_what_held(environment: dict[str, str]) -> 
     text = shown(environment, "context", "lighthouse")
     assert re.search(r"codex +lamp: 700 W", text)
     assert "as of" in shown(environment, "context", "lighthouse", "--as-of", "1w")
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("name", ["Lighthouse", "LIGHTHOUSE", " lighthouse", str(PROJECT)])
+def test_a_project_is_named_by_its_name_in_any_case_or_by_its_id(
+    environment: dict[str, str], name: str
+) -> None:
+    assert answer(environment, "context", name)["project"]["id"] == str(PROJECT)
+
+
+@pytest.mark.usefixtures("filled")
+async def test_looking_a_project_up_counts_nothing(database: Database) -> None:
+    asked: list[str] = []
+    await database.ping()
+    assert database._engine is not None
+
+    @event.listens_for(database._engine.sync_engine, "before_cursor_execute")
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        asked.append(statement)
+
+    found = await database.transact(lambda session: project_named(session, "lighthouse"))
+    names = await database.transact(project_names)
+    assert (found.id, names) == (PROJECT, {PROJECT: "Lighthouse"})
+    assert len(asked) == 2, "one statement each, whatever the ledger holds"
+    assert all("count(" not in each and "entries" not in each for each in asked)
 
 
 def test_a_project_that_is_not_there_is_not_found(environment: dict[str, str]) -> None:
