@@ -115,7 +115,8 @@ def test_connecting_writes_what_the_clients_own_commands_write(
     assert hooks["Stop"][0]["hooks"][0]["command"] == "say done"
     assert set(hooks) == {"Stop", "SubagentStop", "PreCompact", "SessionEnd"}
     command = shlex.split(hooks["SessionEnd"][0]["hooks"][0]["command"])
-    assert command[1:] == ["-P", "-m", "importers", "--hook", "claude", "-e", "DATABASE_URL="]
+    assert command[-4:] == ["--hook", "claude", "-e", "DATABASE_URL="]
+    assert Path(command[-5]).is_file()
 
 
 def test_connecting_twice_changes_nothing(environment: dict[str, str], home: Path) -> None:
@@ -381,6 +382,28 @@ def test_a_client_that_is_not_there_is_told(tmp_path: Path) -> None:
         assert ".codex" in done["error"]
     assert answer(environment, "disconnect", "--yes")["applied"] is False
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_brief_is_off_until_it_is_asked_for_and_stays_until_it_is_refused(
+    environment: dict[str, str], home: Path
+) -> None:
+    path, before = home / ".claude" / "settings.json", contents(home)
+
+    def starts() -> list[str]:
+        groups = json.loads(path.read_text("utf-8"))["hooks"].get("SessionStart", [])
+        return [hook["command"] for group in groups for hook in group["hooks"]]
+
+    answer(environment, "connect", "claude", "--yes")
+    assert starts() == []
+    for options in (["--brief"], []):
+        answer(environment, "connect", "claude", "--yes", *options)
+        assert [shlex.split(each)[-3:] for each in starts()] == [
+            ["-m", "memory.brief", "--client=claude"]
+        ]
+    answer(environment, "connect", "claude", "--yes", "--no-brief")
+    assert starts() == []
+    answer(environment, "disconnect", "--yes")
+    assert contents(home) == before
 
 
 def test_a_client_that_nobody_knows_is_wrong_usage(environment: dict[str, str]) -> None:

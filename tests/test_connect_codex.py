@@ -11,14 +11,15 @@ from memory.connect.codex import CodexPart, chained
 from memory.connect.server import Server
 from memory.connect.toml import assignment, sections
 
-SERVER = Server(python="/opt/python", environment={"DATABASE_URL": ""})
+HOOKS = ["/opt/python", "-I", "-S", "/opt/importers/hook.py"]
+SERVER = Server(python="/opt/python", environment={"DATABASE_URL": ""}, hooks=HOOKS)
 PART = CodexPart(path=Path("config.toml"), about="", server=SERVER, is_own=True)
 ENTRY = {
     "command": "/opt/python",
     "args": ["-P", "-m", "memory.mcp_server"],
     "env": {"DATABASE_URL": ""},
 }
-NOTIFY = ["/opt/python", "-P", "-m", "importers", "--notify", "codex", "-e", "DATABASE_URL="]
+NOTIFY = [*HOOKS, "--notify", "codex", "-e", "DATABASE_URL="]
 SHAPES = [
     "",
     "# only a note\n",
@@ -110,6 +111,7 @@ def test_whose_notify_it_is_shows_in_the_command() -> None:
     assert chained(NOTIFY) == []
     assert chained([*NOTIFY, "--then", "say", "it"]) == ["say", "it"]
     assert chained(["/bin/memory-import", "--notify", "codex"]) == []
+    assert chained(["python", "-P", "-m", "importers", "--notify", "codex"]) == []
 
 
 def test_an_assignment_is_found_where_it_is_one() -> None:

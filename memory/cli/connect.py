@@ -51,6 +51,13 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Make the changes without
 Print = Annotated[
     bool, typer.Option("--print", help="Print the clients' own commands, and change nothing.")
 ]
+Brief = Annotated[
+    bool | None,
+    typer.Option(
+        "--brief/--no-brief",
+        help="Tell Claude Code at the start of a session, in 2 KB, what holds in its project.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +76,14 @@ def connect(
     project: Project = False,
     yes: Yes = False,
     by_hand: Print = False,
+    brief: Brief = None,
     as_json: Json = False,
 ) -> None:
     """Connect Claude Code, Codex and OpenCode: their MCP server, and what captures each turn."""
     if by_hand:
         print_by_hand(as_json=as_json)
         return
-    places = here(project=project)
+    places = here(project=project, brief=brief)
     server = server_of(os.environ)
     chosen = _installed(names or [], places)
     work = _planned(chosen, places, server, connecting)
@@ -110,7 +118,7 @@ def disconnect(
     _finish(work, "Disconnect", dry_run=dry_run, yes=yes, as_json=as_json, notes=[])
 
 
-def here(*, project: bool = False) -> Places:
+def here(*, project: bool = False, brief: bool | None = None) -> Places:
     """Return this account's places, or those of the project in the working directory."""
     plugin = Path(memory.__file__).resolve().parent.parent / PLUGIN
     return Places(
@@ -118,6 +126,7 @@ def here(*, project: bool = False) -> Places:
         environment=os.environ,
         plugin=plugin if plugin.is_file() else None,
         project=Path.cwd() if project else None,
+        brief=brief,
     )
 
 
@@ -263,4 +272,6 @@ def _notes(names: Sequence[str], places: Places, server: Server) -> list[str]:
         notes.append(
             "This installation has no OpenCode plugin: keep `memory watch` running to capture turns."
         )
+    if places.brief and "claude" not in names:
+        notes.append("Only Claude Code is told a brief at the start of a session.")
     return notes

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from memory.connect.parts import Item, JsonPart, Part
 from memory.connect.places import Configured, Places, entry_of
-from memory.connect.server import NAME, Server, is_ours
+from memory.connect.server import NAME, Server, is_brief, is_ours
 
 __all__ = [
     "EVENTS",
@@ -23,12 +23,16 @@ FOLDER: Final = ".claude"
 EVENTS: Final = ("Stop", "SubagentStop", "PreCompact", "SessionEnd")
 """The hooks after which something new stands in the transcript (2.1.197 and 2.1.332)."""
 
+_START: Final = "SessionStart"
 _SERVERS: Final = "mcpServers"
 _SECONDS: Final = 10  # a hook ends in a fraction of one; Claude Code would wait for 60
 
 
 def parts(places: Places, server: Server) -> tuple[Part, ...]:
-    """Return what connecting changes: as `claude mcp add -s user` or `-s project` writes it."""
+    """Return what connecting changes: as `claude mcp add -s user` or `-s project` writes it.
+
+    A brief that is neither wanted nor unwanted stays as it is.
+    """
     entry = {
         "type": "stdio",
         "command": server.python,
@@ -37,12 +41,22 @@ def parts(places: Places, server: Server) -> tuple[Part, ...]:
         "env": {**server.environment, **{name: f"${{{name}}}" for name in server.passed}},
     }
     hook = {"type": "command", "command": server.hook("claude"), "timeout": _SECONDS}
+    items = [Item(path=("hooks", name), wanted=hook, is_ours=is_hook) for name in EVENTS]
+    brief = {"type": "command", "command": server.brief("claude"), "timeout": _SECONDS}
+    items.append(
+        Item(
+            path=("hooks", _START),
+            wanted=brief if places.brief else None,
+            is_ours=is_brief_hook,
+            is_gone=places.brief is False,
+        )
+    )
     return (
         JsonPart(path=_server_file(places), about="MCP server", members={(_SERVERS, NAME): entry}),
         JsonPart(
             path=settings_files(places)[-1],
             about="hooks that capture each turn",
-            items=[Item(path=("hooks", name), wanted=hook, is_ours=is_hook) for name in EVENTS],
+            items=items,
             inside="hooks",
         ),
     )
@@ -50,11 +64,12 @@ def parts(places: Places, server: Server) -> tuple[Part, ...]:
 
 def is_hook(value: Any) -> bool:
     """Return whether a hook in a settings file is this program's."""
-    command = value.get("command") if isinstance(value, dict) else None
-    try:
-        return isinstance(command, str) and is_ours(shlex.split(command), "--hook")
-    except ValueError:  # a quotation that does not end
-        return False
+    return is_ours(_words(value), "--hook")
+
+
+def is_brief_hook(value: Any) -> bool:
+    """Return whether a hook in a settings file prints this program's brief."""
+    return is_brief(_words(value))
 
 
 def configured(places: Places) -> Configured | None:
@@ -96,3 +111,12 @@ def folder(places: Places) -> Path:
     """Return the folder of the account's settings and transcripts."""
     chosen = places.environment.get("CLAUDE_CONFIG_DIR", "")
     return Path(chosen) if chosen else places.home / FOLDER
+
+
+def _words(hook: Any) -> list[str]:
+    """Return the words of a hook's command, none where there is none."""
+    command = hook.get("command") if isinstance(hook, dict) else None
+    try:
+        return shlex.split(command) if isinstance(command, str) else []
+    except ValueError:  # a quotation that does not end
+        return []

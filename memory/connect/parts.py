@@ -38,12 +38,13 @@ class Part(ABC):
 class Item:
     """An item of an array that is this program's: ``wanted`` is put where ``is_ours`` finds one.
 
-    None is put nowhere; what ``is_ours`` finds is taken out all the same.
+    None is put nowhere. ``is_gone`` takes out what is there; disconnecting always does.
     """
 
     path: tuple[str, ...]
     wanted: Any
     is_ours: Callable[[Any], bool]
+    is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,9 @@ class JsonPart(Part):
             if node is None or node.value != value:
                 found = edits.set_value(found, path, value)
         for item in self.items:
-            if item.wanted is not None:
+            if item.is_gone:
+                found = self._empty(found, item, None)
+            elif item.wanted is not None:
                 found = self._with(found, item)
         return found.text
 
@@ -81,8 +84,7 @@ class JsonPart(Part):
             if found.at(name) is not None:
                 found = self._without(found, name, before)
         for item in self.items:
-            for place in reversed(list(self._places(found, item))):
-                found = self._without(found, place, before)
+            found = self._empty(found, item, before)
         return found.text
 
     def rest(self, text: str) -> Any:
@@ -104,6 +106,11 @@ class JsonPart(Part):
             node = text.at(path)
             if node is not None and node.value != item.wanted:
                 text = edits.set_value(text, path, item.wanted)
+        return text
+
+    def _empty(self, text: Text, item: Item, before: Text | None) -> Text:
+        for place in reversed(list(self._places(text, item))):
+            text = self._without(text, place, before)
         return text
 
     def _places(self, text: Text, item: Item) -> Iterator[tuple[str | int, ...]]:

@@ -18,13 +18,15 @@ __all__ = ["Configured", "Places", "entry_of", "unreadable"]
 class Places:
     """The account's folders; ``project`` is None for what holds everywhere.
 
-    ``plugin`` is the file of the OpenCode plugin, None where this installation has none.
+    ``brief`` says whether a session is told at its start what holds, None for as it is. ``plugin`` is
+    the file of the OpenCode plugin, None where this installation has none.
     """
 
     home: Path
     environment: Mapping[str, str]
     plugin: Path | None = None
     project: Path | None = None
+    brief: bool | None = None
 
     @property
     def config(self) -> Path:

@@ -3,13 +3,15 @@
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
+import memory
 from memory.settings import Settings
 
-__all__ = ["KNOWN", "NAME", "Server", "is_ours", "server_of"]
+__all__ = ["KNOWN", "NAME", "Server", "is_brief", "is_ours", "server_of"]
 
 NAME: Final = "shared-memory"
 """The name under which the clients know the server."""
@@ -31,6 +33,7 @@ KNOWN: Final = frozenset({"DATABASE_URL", "MEMORY_HOME", *_TOLD})
 
 _ADDRESSES: Final = frozenset({"DATABASE_URL", "MEMORY_OWNER_URL"})
 _IMPORTERS: Final = "importers"
+_BRIEF: Final = "memory.brief"
 _PROGRAM: Final = "memory-import"
 
 
@@ -39,12 +42,14 @@ class Server:
     """How the MCP server is started.
 
     ``environment`` may stand in a client's file. ``passed`` names the variables that hold a
-    password: a client's file says only that they are handed on.
+    password: a client's file says only that they are handed on. ``hooks`` is the program that hooks
+    start, see docs/hooks.md.
     """
 
     python: str
     environment: Mapping[str, str]
-    passed: Sequence[str] = field(default=())
+    passed: Sequence[str] = ()
+    hooks: Sequence[str] = (_PROGRAM,)
 
     @property
     def arguments(self) -> list[str]:
@@ -53,14 +58,20 @@ class Server:
 
     def hook(self, client: str) -> str:
         """Return the line of a shell that a client's hook runs, its JSON on standard input."""
-        return shlex.join([self.python, *_ISOLATED, _IMPORTERS, "--hook", client, *self._told()])
+        return shlex.join([*self.hooks, "--hook", client, *self._told()])
+
+    def brief(self, client: str) -> str:
+        """Return the line of a shell that prints what a session is told when it begins."""
+        told = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        command = [self.python, *_ISOLATED, _BRIEF, f"--client={client}"]
+        return " ".join([*told, shlex.join(command)])
 
     def notify(self, client: str, then: Sequence[str] = ()) -> list[str]:
         """Return the program that a client starts with its JSON as last argument.
 
         ``then`` is the user's own, which goes on being started with the same JSON.
         """
-        ours = [self.python, *_ISOLATED, _IMPORTERS, "--notify", client, *self._told()]
+        ours = [*self.hooks, "--notify", client, *self._told()]
         return [*ours, "--then", *then] if then else ours
 
     def _told(self) -> list[str]:
@@ -84,17 +95,28 @@ def server_of(environment: Mapping[str, str], *, python: str = sys.executable) -
     told |= {name: environment[name] for name in _TOLD if environment.get(name)}
     passed = [name for name, value in told.items() if name in _ADDRESSES and _has_password(value)]
     open_ones = {name: value for name, value in told.items() if name not in passed}
-    return Server(python=python, environment=open_ones, passed=passed)
+    return Server(python=python, environment=open_ones, passed=passed, hooks=_hooks(python))
+
+
+def _hooks(python: str) -> list[str]:
+    """Return the quickest way to start a hook: its file, where the importers stand beside us."""
+    file = Path(memory.__file__).resolve().parent.parent / _IMPORTERS / "hook.py"
+    if file.is_file():
+        return [python, "-I", "-S", str(file)]
+    return [python, *_ISOLATED, _IMPORTERS]
 
 
 def is_ours(words: Sequence[str], option: str) -> bool:
     """Return whether a command line starts our importers with this option."""
     if option not in words:
         return False
-    before = words[: words.index(option)]
-    return before[-1:] == [_IMPORTERS] or any(
-        word.rpartition("/")[2] in {_PROGRAM, "hook.py"} for word in before[-1:]
-    )
+    program = words[max(0, words.index(option) - 1)]
+    return program == _IMPORTERS or program.endswith((f"{_IMPORTERS}/hook.py", _PROGRAM))
+
+
+def is_brief(words: Sequence[str]) -> bool:
+    """Return whether a command line prints our brief."""
+    return _BRIEF in words
 
 
 def _has_password(url: str) -> bool:
