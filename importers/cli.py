@@ -21,7 +21,7 @@ from importers.registry import importers_of
 from importers.report import Report
 from importers.tell import told
 from memory import log
-from memory.cli.checks import Check
+from memory.cli.checks import Check, Note
 from memory.cli.fault import STOPPED, described, end_output
 from memory.cli.output import Json, print_json, say
 from memory.errors import InvalidInput
@@ -30,7 +30,7 @@ from memory.settings import Settings
 if TYPE_CHECKING:
     from importers.run import Runner
 
-__all__ = ["checks", "import_command", "run", "watch_command"]
+__all__ = ["checks", "import_command", "notes", "run", "watch_command"]
 
 _FAILED = 1
 
@@ -85,9 +85,18 @@ def run(options: Options) -> int:
 def checks(settings: Settings) -> Iterator[Check]:
     """Compare each client's store with the ledger, for ``memory doctor``."""
     # The doctor loads this module to look for checks, and the database's libraries to make them.
+    from importers.capture import capture_checks  # noqa: PLC0415
     from importers.coverage import covered  # noqa: PLC0415
 
+    yield from capture_checks(settings)
     yield from covered(settings)
+
+
+def notes(settings: Settings) -> Iterator[Note]:
+    """Say how capturing goes, for ``memory status``; it needs no database."""
+    from importers.capture import capture_notes  # noqa: PLC0415 - see above
+
+    yield from capture_notes(settings)
 
 
 def _exit(options: Options) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hook_calls import SESSION, claude_says, held, mode, waiting
+from hook_calls import SESSION, claude_says, held, mode, program, waiting
 from imports import entries, line
 
 from importers import hook, spool
@@ -465,3 +465,66 @@ def test_a_home_that_cannot_be_written_hinders_no_import(
         noted.fail(["claude"], Unavailable())
         signals.look(["claude"])
     assert len(caplog.records) == 2, "told once each"
+
+
+def status(environment: dict[str, str], *arguments: str) -> tuple[int, str, str]:
+    done = program(environment, "memory.cli", *arguments)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_status_and_doctor_tell_how_capturing_goes(
+    environment: dict[str, str], folder: Path, tmp_path: Path
+) -> None:
+    environment = {**environment, "MEMORY_HOME": str(folder.parent), "HOME": str(tmp_path)}
+    code, out, _ = status(environment, "status")
+    assert code == 0
+    assert "capture     no client has called one yet\n" in out
+    assert "            no signal waits\n" in out
+    spool.touch(str(folder), "codex", spool.LAST)
+    spool.write(str(folder), signal_of())
+    spool.write(str(folder), signal_of(session="s2"))
+    os.utime(folder / "claude.s2.json", (1, 1))
+    (folder / "damaged").mkdir()
+    (folder / "damaged" / "x").touch()
+    Rounds(folder=folder.parent / "rounds").fail(["claude"], Unavailable("It is away."))
+    facts = json.loads(status(environment, "status", "--json")[1])["capture"]
+    assert facts["hooks"]["codex"] is not None
+    assert facts["hooks"]["claude"] is None
+    assert (facts["signals_waiting"], facts["signals_damaged"]) == (2, 1)
+    assert facts["oldest_signal_at"] == "1970-01-01T00:00:01Z"
+    (found,) = facts["passes"]
+    assert (found["client"], found["is_failing"]) == ("claude", True)
+    assert found["reason"] == "unavailable: It is away."
+    out = status(environment, "status")[1]
+    assert "last called by codex " in out
+    assert "2 signals wait, the oldest from " in out
+    assert "; 1 damaged, set aside" in out
+    assert "claude: FAILED " in out
+    told = json.loads(status(environment, "doctor", "--json")[1])["checks"]
+    checks = {each["name"]: each for each in told}
+    assert checks["hooks"]["ok"]
+    assert not checks["spool"]["ok"]
+    assert not checks["passes"]["ok"]
+    assert "It is away." in checks["passes"]["detail"]
+
+
+def test_status_tells_it_while_the_database_is_away(
+    environment: dict[str, str], folder: Path, tmp_path: Path
+) -> None:
+    away = {
+        **environment,
+        "MEMORY_HOME": str(folder.parent),
+        "HOME": str(tmp_path),
+        "DATABASE_URL": "postgresql://nobody:nothing@127.0.0.1:1/none",
+    }
+    spool.write(str(folder), signal_of())
+    code, out, errors = status(away, "status")
+    assert code == 1
+    assert "1 signal waits, from " in out
+    assert errors.startswith("memory: ")
+    assert errors.endswith(" (unavailable)\n")
+    assert len(errors.splitlines()) == 1
+    code, out, errors = status(away, "status", "--json")
+    answer = json.loads(out)
+    assert (code, answer["is_error"], answer["code"], errors) == (1, True, "unavailable", "")
+    assert answer["capture"]["signals_waiting"] == 1

@@ -7,13 +7,16 @@ import typer
 
 from memory.errors import LedgerError
 
-__all__ = ["CHECKS", "COMMANDS", "as_command", "named", "points"]
+__all__ = ["CHECKS", "COMMANDS", "NOTES", "as_command", "named", "points"]
 
 COMMANDS: Final = "memory.commands"
 """The group of commands: a name, and a typer app or a function."""
 
 CHECKS: Final = "memory.checks"
 """The group of checks for the doctor: see `memory.cli.checks.Checks`."""
+
+NOTES: Final = "memory.status"
+"""The group of what is told beside the ledger's own status: see `memory.cli.checks.Notes`."""
 
 
 def points(group: str) -> dict[str, EntryPoint]:

@@ -1,17 +1,25 @@
 """Where the ledger is, and what it holds."""
 
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import typer
+
 from memory import crud, feed, postgres
+from memory.cli import plugins
+from memory.cli.checks import Note
+from memory.cli.fault import described
 from memory.cli.ledger import configured, read
 from memory.cli.machines import own_label
 from memory.cli.output import Json, ago, iso, moment, one_line, print_json, say, table
 from memory.crud import Total
 from memory.crud.guard import Engine, engine
 from memory.database import Transaction, application_address
+from memory.errors import LedgerError
 from memory.program import typed
 from memory.settings import Settings
 from memory.tools.indexing import unindexed
@@ -31,10 +39,15 @@ class _Found:
 def status(*, as_json: Json = False) -> None:
     """Show where the ledger is and what it holds."""
     settings = configured()
-    found = read(partial(_find, settings=settings))
+    notes = list(_notes(settings))
+    try:
+        found = read(partial(_find, settings=settings))
+    except LedgerError as error:
+        _show_without_ledger(error, notes, as_json=as_json)
+        raise typer.Exit(1) from error
     address = str(application_address(settings))
     if as_json:
-        print_json(_facts(settings, address, found))
+        print_json({**_facts(settings, address, found), **_note_facts(notes)})
         return
     where = "embedded" if _is_embedded(settings) else "DATABASE_URL"
     say(f"ledger      {address}  ({where}, schema {settings.ledger})")
@@ -43,7 +56,39 @@ def status(*, as_json: Json = False) -> None:
     say(f"search      {_lag_text(found.unindexed)}")
     if found.waiting:
         say(f"feed        {found.waiting:,} entries wait for a transaction that still runs")
+    _show_notes(notes)
     totals_table(found.totals)
+
+
+def _notes(settings: Settings) -> Iterator[Note]:
+    """Yield what other packages have to tell; that one of them fails is told in its place."""
+    for name, entry_point in plugins.points(plugins.NOTES).items():
+        try:
+            yield from plugins.named(entry_point)(settings)
+        except Exception as error:  # noqa: BLE001 - other packages' code: what it raises is told
+            code, words = described(error)
+            yield Note(name, [f"{words} ({code})"], {"code": code, "error": words})
+
+
+def _note_facts(notes: list[Note]) -> dict[str, Any]:
+    return {note.name: note.facts for note in notes}
+
+
+def _show_notes(notes: list[Note]) -> None:
+    for note in notes:
+        for place, line in enumerate(note.lines):
+            say(f"{'' if place else note.name:<11} {one_line(line)}")
+
+
+def _show_without_ledger(error: LedgerError, notes: list[Note], *, as_json: bool) -> None:
+    """Tell that the ledger is away, and what can be told all the same."""
+    if as_json:
+        told = {"is_error": True, "code": error.code, "error": str(error)}
+        print_json({**told, **_note_facts(notes)})
+        return
+    _show_notes(notes)
+    sys.stdout.flush()
+    print(f"memory: {' '.join(str(error).split())} ({error.code})", file=sys.stderr)  # noqa: T201 - for people
 
 
 async def _find(session: Transaction, *, settings: Settings) -> _Found:
