@@ -47,8 +47,9 @@ _OPTION: Final = re.compile(rf"(?P<name>{_KEYWORD})[ \t]{{1,4}}{_VALUE}")
 _LINE_VALUE: Final = re.compile(rf"[^\s\x00-\x1f{_QUOTE}\\()\[\]]{{4,{LONGEST_VALUE}}}(?<![,;])")
 # A client shows a file's lines with their numbers.
 _LINE_START: Final = re.compile(r"(?:(?:\A|[\r\n\u2192\t\"'`]|\\[nrt])[ ]{0,8}|export[ ])\Z")
-# Most values under such names are words, and told apart at once.
-_DULL: Final = re.compile(r"(?:[a-z]{1,19}[-_.:=/]?){1,8}\Z")
+# Most values under such names are words, and told apart at once. A run of letters can be divided
+# in one way only: in every way, one long name of a variable would take longer than its whole text.
+_DULL: Final = re.compile(r"(?:(?:[a-z]{19}|[a-z]{1,18}(?![a-z]))[-_.:=/]?){1,8}\Z")
 
 _NAME_LENGTH: Final = 48
 _NAME_BACKWARDS: Final = re.compile(r"[A-Za-z0-9_.-]*+")

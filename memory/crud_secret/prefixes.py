@@ -134,6 +134,8 @@ _RULES: Final = (
 
 def long_runs(text: str) -> str:
     """Return the runs of RUN or more token characters, a space between them."""
+    if len(text) < RUN:
+        return ""
     flat = text.encode("ascii", "replace").translate(_TO_RUN)
     runs = []
     start = flat.find(b"a" * RUN)
@@ -145,13 +147,37 @@ def long_runs(text: str) -> str:
     return " ".join(runs)
 
 
+def _head(anchor: str) -> str:
+    """Return the last characters, up to three, before an anchor's first ``_`` or ``-``."""
+    head = re.split("[_-]", anchor, maxsplit=1)[0]
+    return "" if head == anchor else head[-_HEAD:]
+
+
+_HEAD: Final = 3
+_ANCHORS: Final = tuple((rule, anchor) for rule in _RULES for anchor in rule.anchors)
+_ANYWHERE: Final = tuple(n for n, (rule, _) in enumerate(_ANCHORS) if not rule.in_run)
+# Looking for each of a hundred anchors costs more than looking at what stands before each "_".
+_IN_RUN: Final[dict[str, list[int]]] = {}
+for _number, (_each, _anchor) in enumerate(_ANCHORS):
+    if _each.in_run:
+        _IN_RUN.setdefault(_head(_anchor), []).append(_number)
+
+
 def find_prefixed(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end of every token with a known prefix."""
-    runs = long_runs(text)
-    for rule in _RULES:
-        for anchor in rule.anchors:
-            if anchor in (runs if rule.in_run else text):
-                yield from _find(text, rule, anchor)
+    numbers = [number for number in _ANYWHERE if _ANCHORS[number][1] in text]
+    if runs := long_runs(text):
+        numbers += [number for number in _possible(runs) if _ANCHORS[number][1] in runs]
+    for number in sorted(numbers):
+        yield from _find(text, *_ANCHORS[number])
+
+
+def _possible(runs: str) -> Iterator[int]:
+    """Yield the numbers of the anchors whose head stands before some ``_`` or ``-``."""
+    heads = {part[-_HEAD:] for part in runs.replace("-", "_").split("_")}
+    yield from _IN_RUN[""]
+    for head in heads | {head[-2:] for head in heads}:
+        yield from _IN_RUN.get(head, ())
 
 
 def _find(text: str, rule: _Rule, anchor: str) -> Iterator[tuple[str, int, int]]:

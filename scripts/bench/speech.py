@@ -23,6 +23,8 @@ _REMEMBERED: Final = 200
 _REPEATED: Final = 0.2
 _PLANTED: Final = 0.0005  # outputs with a credential in them
 _TOOLS: Final = ("Bash", "Read", "Grep", "Edit", "Glob")
+# Names of secrets are as frequent as in the sources of a standard library: one in a kilobyte.
+_STATEMENTS: Final = (30, 30, 30, 5, 30)
 _FOREIGN: Final = ("naïve café", "größer als", "日本語のテキスト", "→ готово", "✓ done", "━━━━━━━━")
 
 
@@ -134,14 +136,14 @@ class Speech:
         return f"{indent}# {' '.join(self.words(9))} {self.chance.choice(_FOREIGN)}"
 
     def _statement(self, indent: str) -> str:
-        return f"{indent}{self._code(self.chance.randrange(5))}"
+        return f"{indent}{self._code(self.chance.choices(range(5), _STATEMENTS)[0])}"
 
     def _code(self, kind: int) -> str:
         one, two, three = self.name(), self.name(), self.name()
         if kind == 0:
             return f"def {one}({two}: str, {three}: int = {self.chance.randrange(99)}) -> None:"
         if kind == 1:
-            return f"{one} = {two}.get('{three}', key={self.chance.choice(self._words)})"
+            return f"{one} = {two}.get('{three}', {self.chance.choice(self._words)})"
         if kind == 2:
             return f"if {one} and not self.{two}({three}):"
         if kind == 3:
