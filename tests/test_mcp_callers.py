@@ -1,5 +1,8 @@
 """Who wrote it, in which session and project: as each client tells it, in its own era."""
 
+import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ from mcp_process import MODERN, Json, Server
 
 from memory import crud
 from memory.database import Database
-from memory.drafts import SessionDraft, session_id_of
+from memory.drafts import Draft, Kind, SessionDraft, session_id_of
 from memory.tools import Caller
 
 pytestmark = pytest.mark.timeout(300)
@@ -68,6 +71,11 @@ async def test_claude_s_session_and_project_come_from_its_environment(
     assert {each["key"] for each in context["facts"]} == {"k", "k2"}
     assert again["session_id"] == fact["session_id"]
     assert (status["session_is_in_ledger"], status["project"]["name"]) == (True, "shop")
+    assert status["session_found_by"] == "CLAUDE_CODE_SESSION_ID"
+    assert (status["directory_found_by"], status["project"]["found_by"]) == (
+        "CLAUDE_PROJECT_DIR",
+        "session",
+    )
     # The importer comes later with the same session: it finds it, with its directory.
     draft = SessionDraft(
         provider="claude",
@@ -135,7 +143,11 @@ async def test_a_bound_directory_names_the_project_of_a_client_without_session(
         await server.open()
         fact = await server.call("record_fact", key="k", value="v")
         context = await server.call("get_project_context")
-    assert fact["session_id"] is None
+        status = await server.call("status")
+        message = await stored(server, fact)
+    assert fact["session_id"] == str(bound.id)  # the newest that the ledger has there
+    assert message["payload"] == {"via": {"session_by": "inferred from the ledger"}}
+    assert status["session_found_by"] == "inferred from the ledger"
     assert fact["project_id"] == context["project"]["project_id"]
     assert context["project"]["name"] == tmp_path.name
 
@@ -192,6 +204,111 @@ async def test_a_client_starts_its_own_session_with_its_directory(
     assert view.row.directory == str(tmp_path)
     assert own["project_id"] is not None
     assert other["project_id"] is None
+
+
+async def test_opencode_s_session_and_call_are_those_that_run_in_its_store(
+    environment: dict[str, str], database: Database, tmp_path: Path
+) -> None:
+    store, project = tmp_path / "data" / "opencode", str(tmp_path / "shop")
+    store.mkdir(parents=True)
+    (tmp_path / "shop").mkdir()
+    part = {"type": "tool", "tool": "shared-memory_record_decision", "callID": "call_9"}
+    with closing(sqlite3.connect(store / "opencode.db")) as connection:
+        connection.execute("CREATE TABLE session (id, directory, time_updated)")
+        connection.execute("CREATE TABLE part (id, session_id, data)")
+        connection.executemany(
+            "INSERT INTO session VALUES (?, ?, ?)",
+            [("ses_old", project, 1), ("ses_new", project, 2), ("ses_other", "/else", 3)],
+        )
+        running = json.dumps(part | {"state": {"status": "running"}})
+        connection.execute("INSERT INTO part VALUES ('prt_1', 'ses_old', ?)", [running])
+        connection.commit()
+    environment |= {"XDG_DATA_HOME": str(tmp_path / "data")}
+    async with Server(environment, client="opencode", directory=project) as server:
+        await server.open()
+        decision = await server.call("record_decision", key="k", decision="d")
+        fact = await server.call("record_fact", key="k", value="v")
+        status = await server.call("status")
+        call = Draft(
+            kind=Kind.MESSAGE,
+            content="record_decision",
+            role="tool_call",
+            source_client="opencode",
+            provider="opencode",
+            session_id=session_id_of("opencode", "ses_old"),
+            source_id="tool/call_9",
+            payload={"call_id": "call_9"},
+        )
+        [appended] = await database.transact(lambda s: crud.append(s, [call], imported=True))
+        message = await stored(server, decision)
+    assert decision["session_id"] == str(session_id_of("opencode", "ses_old"))
+    assert message["said_in"] == {
+        "entry_id": str(appended.id),
+        "session_id": decision["session_id"],
+    }
+    assert message["payload"]["via"] == {
+        "call_id": "call_9",
+        "session_by": "inferred from the client's store",
+    }
+    # Without a call of this tool that runs, it is the newest of the directory.
+    assert fact["session_id"] == str(session_id_of("opencode", "ses_new"))
+    assert status["source_session_id"] == "ses_new"
+    assert status["session_found_by"] == "inferred from the client's store"
+
+
+async def test_a_record_leads_to_the_tool_call_of_a_sub_agent_too(
+    environment: dict[str, str], database: Database, tmp_path: Path
+) -> None:
+    environment |= {
+        "CLAUDE_CODE_SESSION_ID": CLAUDE_SESSION,
+        "CLAUDE_PROJECT_DIR": str(tmp_path / "shop"),
+    }
+    agent = SessionDraft(
+        provider="claude",
+        source_session_id="agent-1",
+        source_client="claude",
+        parent=CLAUDE_SESSION,
+    )
+    call = Draft(
+        kind=Kind.MESSAGE,
+        content="record_preference",
+        role="memory_call",
+        source_client="claude",
+        provider="claude",
+        session_id=agent.id,
+        source_id="row",
+        payload={"call_id": "toolu_02"},
+    )
+    async with Server(environment, era=MODERN, client="claude-code") as server:
+        await server.open()
+        use = {"claudecode/toolUseId": "toolu_02"}
+        record = await server.call(
+            "record_preference", _meta=use, key="k", value="v", everywhere=True
+        )
+        assert "said_in" not in await stored(server, record)
+        await database.transact(lambda s: crud.start_sessions(s, [agent]))
+        [appended] = await database.transact(lambda s: crud.append(s, [call], imported=True))
+        message = await stored(server, record)
+    assert message["said_in"]["entry_id"] == str(appended.id)
+
+
+async def test_a_store_that_cannot_be_read_costs_no_record(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    store = tmp_path / "data" / "opencode"
+    store.mkdir(parents=True)
+    (store / "opencode.db").write_bytes(b"no database at all" * 100)
+    environment |= {"XDG_DATA_HOME": str(tmp_path / "data")}
+    async with Server(environment, client="opencode", directory=str(tmp_path)) as server:
+        await server.open()
+        fact = await server.call("record_fact", key="k", value="v")
+    assert (fact["is_error"], fact["session_id"]) == (False, None)
+
+
+def test_codex_names_its_thread_in_the_turn_too() -> None:
+    meta = {"x-codex-turn-metadata": {"session_id": "root", "thread_id": CODEX_THREAD}}
+    caller = Caller.of("codex-mcp-client", meta=meta, environment={}, directory="/")
+    assert (caller.session, caller.session_by) == (CODEX_THREAD, "_meta")
 
 
 def test_a_client_that_gives_no_name_is_unknown() -> None:

@@ -56,6 +56,11 @@ class OpenCodeImporter:
             return read_files(source, state)
         return read_database(source, state, self._copies)
 
+    def databases(self, environment: Mapping[str, str], home: Path) -> list[Path]:
+        """Return the databases of every store."""
+        stores = self.stores(environment, home)
+        return [path for store in stores for path in self._databases(store.root)]
+
     def focus(self, source: Source, session: str) -> Mapping[str, Any] | None:
         """Return the checkpoint from which only this session of a database is read."""
         return None if source.path.suffix == ".json" else only(session)
@@ -63,6 +68,9 @@ class OpenCodeImporter:
     def _found(self, root: Path) -> Iterator[Path]:
         for pattern in _FILES:
             yield from sorted(root.glob(pattern))
+        yield from self._databases(root)
+
+    def _databases(self, root: Path) -> Iterator[Path]:
         for path in sorted(root.glob("*")):
             is_database = _DATABASE.fullmatch(path.name) is not None or path in self._named
             if is_database and path.is_file():

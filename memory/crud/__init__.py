@@ -8,7 +8,7 @@ from memory.crud.append import Appended, append
 from memory.crud.bindings import Binding, all_bindings
 from memory.crud.checkpoints import get_checkpoints, set_checkpoint
 from memory.crud.context import Context, project_context, project_history
-from memory.crud.entries import Total, find_entry, get_entry, superseded_by, totals
+from memory.crud.entries import Total, find_call, find_entry, get_entry, superseded_by, totals
 from memory.crud.heads import rebuild_heads
 from memory.crud.machines import (
     Machine,
@@ -33,6 +33,7 @@ from memory.crud.sessions import (
     SessionView,
     get_session,
     list_sessions,
+    newest_session,
     read_session,
     start_session,
     start_sessions,
@@ -56,6 +57,7 @@ __all__ = [
     "append",
     "create_project",
     "ensure_projects",
+    "find_call",
     "find_entry",
     "find_machine",
     "find_project_of",
@@ -69,6 +71,7 @@ __all__ = [
     "list_projects",
     "list_sessions",
     "machine_labels",
+    "newest_session",
     "project_context",
     "project_history",
     "project_names",

@@ -2,16 +2,19 @@
 
 import uuid
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.drafts import OWN_KINDS
+from memory.drafts import MEMORY_CALL, OWN_KINDS
 from memory.errors import NotFound
 from memory.models import Entry, Session
 
-__all__ = ["Total", "find_entry", "get_entry", "superseded_by", "totals"]
+__all__ = ["Total", "find_call", "find_entry", "get_entry", "superseded_by", "totals"]
+
+_NEAR: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,29 @@ async def find_entry(
     return await session.scalar(
         select(Entry)
         .where(Entry.session_id == session_id, Entry.source_id == source_id)
+        .order_by(Entry.version.desc())
+        .limit(1)
+    )
+
+
+async def find_call(
+    session: AsyncSession, *, session_id: uuid.UUID, call_id: str, near: datetime
+) -> Entry | None:
+    """Return the tool call with the client's own id, in a session or one that it started.
+
+    Only calls within a day of ``near`` are looked at.
+    """
+    sessions = select(Session.id).where(
+        or_(Session.id == session_id, Session.parent_id == session_id)
+    )
+    return await session.scalar(
+        select(Entry)
+        .where(
+            Entry.session_id.in_(sessions),
+            Entry.role.in_(("tool_call", MEMORY_CALL)),
+            Entry.occurred_at.between(near - _NEAR, near + _NEAR),
+            Entry.payload["call_id"].astext == call_id,
+        )
         .order_by(Entry.version.desc())
         .limit(1)
     )

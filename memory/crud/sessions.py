@@ -28,6 +28,7 @@ __all__ = [
     "SessionView",
     "get_session",
     "list_sessions",
+    "newest_session",
     "read_session",
     "start_session",
     "start_sessions",
@@ -140,6 +141,16 @@ async def get_session(session: AsyncSession, session_id: uuid.UUID) -> SessionVi
     )
     attributes = {key.removeprefix(prefix): content for key, content in heads}
     return SessionView(row=row, attributes=attributes)
+
+
+async def newest_session(session: AsyncSession, *, provider: str, directory: str) -> str | None:
+    """Return the client's own id of its newest session in a directory, or None."""
+    return await session.scalar(
+        select(Session.source_session_id)
+        .where(Session.provider == spelled(provider), Session.directory == directory)
+        .order_by(func.coalesce(Session.started_at, Session.recorded_at).desc(), Session.id)
+        .limit(1)
+    )
 
 
 async def list_sessions(

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from memory import crud
@@ -11,19 +13,30 @@ from memory.crud import SessionView
 from memory.database import Transaction
 from memory.drafts import CLIENTS
 from memory.errors import InvalidInput, NotFound
+from memory.models import Entry
+from memory.tools.caller import Caller
 from memory.tools.quotes import shown
 from memory.tools.tool import Call
+from memory.tools.window import Window
+from memory.tools.window import look as look_at_window
 from memory.workplace import Workplace, look
 
 __all__ = [
+    "INFERRED_FROM_LEDGER",
+    "INFERRED_FROM_STORE",
     "Place",
+    "call_of",
     "everywhere",
     "find_place",
     "find_project",
+    "known_caller",
     "own_session",
     "source_of",
     "workplace_of",
 ]
+
+INFERRED_FROM_STORE: Final = "inferred from the client's store"
+INFERRED_FROM_LEDGER: Final = "inferred from the ledger"
 
 _NO_PROJECT: Final = (
     "This belongs to no project: no session and no known directory names one. Pass project_id"
@@ -38,12 +51,41 @@ class Place:
     project_id: uuid.UUID | None
     session_id: uuid.UUID | None
     provider: str
+    via: Mapping[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
-async def own_session(session: Transaction, call: Call) -> SessionView | None:
+async def known_caller(session: Transaction, call: Call) -> Caller:
+    """Return the caller with its session, which is inferred when the client does not tell it.
+
+    Then it is the one at work in this directory, as the client's store has it, else the newest one
+    that the ledger has; ``session_by`` and ``via`` say that.
+    """
+    caller = call.caller
+    if caller.session or not caller.directory or caller.client not in CLIENTS:
+        return caller
+    window = await asyncio.to_thread(
+        partial(look_at_window, caller.client, caller.directory, call.tool)
+    )
+    by = INFERRED_FROM_STORE
+    if window is None:
+        newest = await crud.newest_session(
+            session, provider=caller.client, directory=caller.directory
+        )
+        if newest is None:
+            return caller
+        by, window = INFERRED_FROM_LEDGER, Window(session=newest)
+    via = {"call_id": window.call} if window.call else {}
+    told = {**caller.via, **via, "session_by": by}
+    return replace(caller, session=window.session, session_by=by, via=told)
+
+
+async def own_session(
+    session: Transaction, call: Call, caller: Caller | None = None
+) -> SessionView | None:
     """Return the session of the calling window if the ledger has it, else None."""
-    draft = call.caller.session_draft(machine=call.settings.machine)
+    caller = caller or await known_caller(session, call)
+    draft = caller.session_draft(machine=call.settings.machine)
     if draft is None:
         return None
     with contextlib.suppress(NotFound):
@@ -61,7 +103,8 @@ async def find_place(session: Transaction, call: Call) -> Place:
     project_id: uuid.UUID | None = call["project_id"]
     if project_id is not None:
         await crud.get_project(session, project_id)
-    view = await _session_of(session, call)
+    caller = await known_caller(session, call) if call["session_id"] is None else call.caller
+    view = await _session_of(session, call, caller)
     if view is not None:
         project_id = project_id or view.row.project_id
     elif project_id is None:
@@ -69,7 +112,8 @@ async def find_place(session: Transaction, call: Call) -> Place:
     return Place(
         project_id=project_id,
         session_id=view.row.id if view else None,
-        provider=view.row.provider if view else call.caller.client,
+        provider=view.row.provider if view else caller.client,
+        via=caller.via,
         notes=[] if project_id else [_NO_PROJECT],
     )
 
@@ -128,14 +172,33 @@ async def source_of(
     return {**link, "source_entry_id": str(found.id)} if found else link
 
 
-async def _session_of(session: Transaction, call: Call) -> SessionView | None:
+async def call_of(session: Transaction, entry: Entry) -> Entry | None:
+    """Return the tool call in a transcript that made a record, once it was imported."""
+    payload = entry.payload or {}
+    via = payload.get("via")
+    call_id = (via.get("tool_use_id") or via.get("call_id")) if isinstance(via, dict) else None
+    session_id = entry.session_id or _id_of(payload.get("said_in_session"))
+    if not isinstance(call_id, str) or session_id is None:
+        return None
+    return await crud.find_call(
+        session, session_id=session_id, call_id=call_id, near=entry.recorded_at
+    )
+
+
+def _id_of(text: object) -> uuid.UUID | None:
+    with contextlib.suppress(ValueError):
+        return uuid.UUID(text) if isinstance(text, str) else None
+    return None
+
+
+async def _session_of(session: Transaction, call: Call, caller: Caller) -> SessionView | None:
     if call["session_id"] is not None:
         return await crud.get_session(session, call["session_id"])
-    view = await own_session(session, call)
-    draft = call.caller.session_draft(machine=call.settings.machine)
+    view = await own_session(session, call, caller)
+    draft = caller.session_draft(machine=call.settings.machine)
     if view is None and draft is not None:
         # With its workplace, as the importer would: a session's row is written once.
-        draft = replace(draft, workplace=await workplace_of(call.caller.directory))
+        draft = replace(draft, workplace=await workplace_of(caller.directory))
         view, _ = await crud.start_session(session, draft)
     return view
 

@@ -11,6 +11,9 @@ __all__ = ["UNKNOWN", "Caller"]
 UNKNOWN: Final = "unknown"
 """The source client of a writer whose client gave no name."""
 
+WORKING_DIRECTORY: Final = "working directory"
+_CLAUDE_SESSION: Final = "CLAUDE_CODE_SESSION_ID"
+_CLAUDE_PROJECT: Final = "CLAUDE_PROJECT_DIR"
 _CLIENT_KEY: Final = "io.modelcontextprotocol/clientInfo"
 _LONGEST: Final = 200
 
@@ -21,12 +24,15 @@ class Caller:
 
     ``session`` is the client's own id of the session, empty when the client does not tell.
     ``via`` names the tool call in the client's transcript, so that a record can be traced to it.
+    ``session_by`` and ``directory_by`` say what told them.
     """
 
     client: str
     session: str = ""
     directory: str = ""
     via: Mapping[str, str] = field(default_factory=dict)
+    session_by: str = ""
+    directory_by: str = WORKING_DIRECTORY
 
     @classmethod
     def of(
@@ -47,12 +53,14 @@ class Caller:
         if not name and isinstance(info, dict):
             name = _string(info, "name")
         client = canonical_client(name[:_LONGEST]) or UNKNOWN
-        session = ""
+        session = session_by = ""
+        directory_by = WORKING_DIRECTORY
         if client == "claude":
-            session = environment.get("CLAUDE_CODE_SESSION_ID", "").strip()
-            directory = environment.get("CLAUDE_PROJECT_DIR", "").strip() or directory
+            session, session_by = environment.get(_CLAUDE_SESSION, "").strip(), _CLAUDE_SESSION
+            if project := environment.get(_CLAUDE_PROJECT, "").strip():
+                directory, directory_by = project, _CLAUDE_PROJECT
         elif client == "codex":
-            session = _string(meta, "threadId")
+            session, session_by = _thread(meta), "_meta"
         via = {
             "tool_use_id": _string(meta, "claudecode/toolUseId"),
             "call_id": _string(meta, "callId"),
@@ -62,6 +70,8 @@ class Caller:
             session=session[:_LONGEST],
             directory=directory,
             via={key: value for key, value in via.items() if value},
+            session_by=session_by if session else "",
+            directory_by=directory_by,
         )
 
     def session_draft(self, *, machine: str) -> SessionDraft | None:
@@ -75,6 +85,14 @@ class Caller:
             machine=machine,
             directory=self.directory or None,
         )
+
+
+def _thread(meta: Mapping[str, Any]) -> str:
+    """Return Codex' thread; a sub-agent's ``sessionId`` is that of the thread that started it."""
+    turn = meta.get("x-codex-turn-metadata")
+    return _string(meta, "threadId") or (
+        _string(turn, "thread_id") if isinstance(turn, dict) else ""
+    )
 
 
 def _string(values: Mapping[str, Any], name: str) -> str:

@@ -11,6 +11,7 @@ from memory.models import Entry
 from memory.text import displayable
 from memory.tools.answers import longest, room, size
 from memory.tools.arguments import bounded, choice, content, document, identifier, text, time, whole
+from memory.tools.attribution import call_of
 from memory.tools.quotes import brief, iso, shown, shown_json
 from memory.tools.tool import Answer, Call, Tool
 
@@ -47,7 +48,11 @@ async def _append_message(session: Transaction, call: Call) -> Answer:
 async def _get_message(session: Transaction, call: Call) -> Answer:
     entry = await crud.get_entry(session, call["message_id"])
     successor = await crud.superseded_by(session, entry.id)
-    message = {**_fields(entry), "superseded_by": str(successor) if successor else None}
+    message = {
+        **_fields(entry),
+        "superseded_by": str(successor) if successor else None,
+        **await _said_in(session, entry),
+    }
     if call["part"] == "payload":
         stored = json.dumps(shown_json(entry.payload), ensure_ascii=False)
         return {"message": {**message, **_window("payload_text", stored, call["offset"], message)}}
@@ -63,6 +68,14 @@ async def _get_message(session: Transaction, call: Call) -> Answer:
     if "payload_bytes" in message:
         notes.append('The payload did not fit; part "payload" reads it as text.')
     return {"message": message, "notes": notes}
+
+
+async def _said_in(session: Transaction, entry: Entry) -> dict[str, Any]:
+    """Return the tool call in a transcript that made a record, when the ledger has it."""
+    made_by = await call_of(session, entry) if entry.kind != Kind.MESSAGE else None
+    if made_by is None:
+        return {}
+    return {"said_in": {"entry_id": str(made_by.id), "session_id": str(made_by.session_id)}}
 
 
 def _window(name: str, whole_text: str, offset: int | None, message: Answer) -> Answer:

@@ -82,7 +82,7 @@ async def _record(
     key = STATE_KEY if kind is Kind.PROJECT_STATE else call.arguments.get("key")
     occurred_at = call["occurred_at"]
     source = await source_of(session, place.session_id, call["source_message_id"])
-    via: dict[str, Any] = {"via": dict(call.caller.via)} if call.caller.via else {}
+    via: dict[str, Any] = {"via": dict(place.via)} if place.via else {}
     if is_everywhere:
         via |= {"said_in_session": str(place.session_id)} if place.session_id else {}
         place = everywhere(place)

@@ -7,33 +7,26 @@ from memory.database import Transaction
 from memory.drafts import session_id_of
 from memory.errors import LedgerError
 from memory.tools.answers import room, that_fit
-from memory.tools.attribution import own_session, workplace_of
+from memory.tools.attribution import known_caller, own_session, workplace_of
 from memory.tools.caller import Caller
 from memory.tools.indexing import advice, unindexed
-from memory.tools.quotes import brief, iso, shown
+from memory.tools.quotes import brief, iso, shown, shown_json
 from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
 
 
 async def _status(session: Transaction, call: Call) -> Answer:
-    caller = call.caller
-    view = await own_session(session, call)
-    project = None
-    if view is not None and view.row.project_id is not None:
-        project = await crud.get_project(session, view.row.project_id)
-    elif place := await workplace_of(caller.directory):
-        found = await crud.find_project_of(session, place)
-        project = await crud.get_project(session, found.project_id) if found.project_id else None
+    caller = await known_caller(session, call)
+    view = await own_session(session, call, caller)
+    project = await _project(session, caller, view)
     totals = await crud.totals(session)
     page = await feed.changes(session, limit=1)
     waiting = await unindexed(session)
     answer: Answer = {
         **_who(caller),
         "session_is_in_ledger": view is not None,
-        "project": {"project_id": str(project.id), "name": shown(project.name)}
-        if project
-        else None,
+        **project,
         "database": {"is_reachable": True, "ledger": call.settings.ledger},
         "feed_waiting": page.waiting,
         "unindexed": waiting,
@@ -42,6 +35,23 @@ async def _status(session: Transaction, call: Call) -> Answer:
     shown_rows = that_fit(rows, room(answer))
     told = {"truncated": True} if len(shown_rows) < len(rows) else {}
     return {**answer, "clients": shown_rows, **told, "notes": advice(waiting)}
+
+
+async def _project(session: Transaction, caller: Caller, view: crud.SessionView | None) -> Answer:
+    """Return the window's project and what named it; those that fit when there are several."""
+    found = crud.Placement()
+    if view is not None and view.row.project_id is not None:
+        found = crud.Placement(view.row.project_id, "session")
+    elif place := await workplace_of(caller.directory):
+        found = await crud.find_project_of(session, place)
+    if found.project_id is None:
+        return {
+            "project": None,
+            **({"fitting": list(map(str, found.fitting))} if found.fitting else {}),
+        }
+    project = await crud.get_project(session, found.project_id)
+    told = {"project_id": str(project.id), "name": shown(project.name), "found_by": found.by}
+    return {"project": told}
 
 
 def _without_database(caller: Caller, error: LedgerError) -> Answer:
@@ -54,7 +64,11 @@ def _who(caller: Caller) -> Answer:
     return {
         "client": shown(caller.client),
         "session_id": session_id,
+        **({"source_session_id": shown(caller.session)} if caller.session else {}),
+        **({"session_found_by": caller.session_by} if caller.session else {}),
         "directory": shown(caller.directory) or None,
+        **({"directory_found_by": caller.directory_by} if caller.directory else {}),
+        **({"tool_call": shown_json(dict(caller.via))} if caller.via else {}),
     }
 
 
@@ -73,8 +87,8 @@ TOOLS: Final = (
         name="status",
         title="Status",
         description=(
-            "Say who the calling window is (client, session, project), whether the ledger can be"
-            " reached, what each client has in it, and whether entries wait to be seen."
+            "Say who the calling window is (client, session, project) and what told each, whether"
+            " the ledger can be reached, what each client has in it, and whether entries wait."
         ),
         parameters=(),
         run=_status,

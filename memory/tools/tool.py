@@ -18,11 +18,12 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call: its checked arguments and who made it."""
+    """One call of a tool: its checked arguments and who made it."""
 
     arguments: Arguments
     caller: Caller
     settings: Settings
+    tool: str = ""
 
     def __getitem__(self, name: str) -> Any:
         """Return an argument; None when it was left out."""

@@ -72,7 +72,7 @@ class Toolbox:
         try:
             if self._settings is None or self._database is None:
                 raise self._broken or LedgerError()
-            call = Call(arguments=parsed, caller=caller, settings=self._settings)
+            call = Call(arguments=parsed, caller=caller, settings=self._settings, tool=tool.name)
             if tool.writes:
                 async with self._writing:
                     answer = await self._run(tool, call)
