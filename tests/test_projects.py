@@ -2,8 +2,11 @@
 
 import asyncio
 import itertools
+import json
+import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
@@ -12,7 +15,7 @@ from importers.codex.thread import session_of
 from memory import crud
 from memory.crud import Binding, ProjectSummary
 from memory.database import Database
-from memory.drafts import Draft, Kind, SessionDraft
+from memory.drafts import Draft, Kind, SessionDraft, session_id_of
 from memory.models import Entry
 from memory.workplace import Workplace
 
@@ -190,3 +193,27 @@ async def test_entries_go_where_their_session_goes(database: Database) -> None:
     event = Draft(kind=Kind.EVENT, content="e", source_client="claude", session_id=view.row.id)
     await database.transact(lambda s: crud.append(s, [event]))
     assert (await listed(database))["app"].entries == 1
+
+
+async def test_status_says_who_works_in_this_terminal_and_what_told_it(
+    database: Database, environment: dict[str, str], tmp_path: Path
+) -> None:
+    await start(database, Workplace(directory=str(tmp_path)))
+    told = environment | {"CLAUDE_CODE_SESSION_ID": "c1"}
+    for variables, client, session in ((environment, "memory", None), (told, "claude", "c1")):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "memory.cli",
+            "status",
+            "--json",
+            env=variables,
+            cwd=tmp_path,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        output, _ = await process.communicate()
+        here = json.loads(output)["here"]
+        assert (here["client"], here["project"]) == (client, tmp_path.name)
+        assert (here["project_found_by"], here["directory"]) == ("directory", str(tmp_path))
+        expected = str(session_id_of("claude", session)) if session else None
+        assert here["session_id"] == expected

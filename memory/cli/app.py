@@ -38,6 +38,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "memory.cli.context:context",
         "Show a project's current facts, decisions, preferences, state and last events.",
     ),
+    "brief": (
+        "memory.cli.brief:brief",
+        "Print in 2 KB what holds in a project, for a hook at the beginning of a session.",
+    ),
     "changes": (
         "memory.cli.changes:changes",
         "Show what a client wrote: messages, values, events and states, oldest first.",

@@ -1,10 +1,12 @@
 """Where the ledger is, and what it holds."""
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -19,10 +21,13 @@ from memory.cli.output import Json, ago, iso, moment, one_line, print_json, say,
 from memory.crud import Total
 from memory.crud.guard import Engine, engine
 from memory.database import Transaction, application_address
+from memory.drafts import session_id_of
 from memory.errors import LedgerError
 from memory.program import typed
 from memory.settings import Settings
+from memory.tools import Caller
 from memory.tools.indexing import unindexed
+from memory.workplace import look
 
 __all__ = ["status", "total_facts", "totals_table", "version_text"]
 
@@ -34,6 +39,7 @@ class _Found:
     waiting: int
     unindexed: int
     label: str
+    here: dict[str, Any]
 
 
 def status(*, as_json: Json = False) -> None:
@@ -51,6 +57,7 @@ def status(*, as_json: Json = False) -> None:
         return
     where = "embedded" if _is_embedded(settings) else "DATABASE_URL"
     say(f"ledger      {address}  ({where}, schema {settings.ledger})")
+    say(f"here        {_here_text(found.here)}")
     say(f"machine     {one_line(found.label)}  ({settings.machine})")
     say(f"PostgreSQL  {version_text(found.engine.version)}, pgvector {found.engine.vector}")
     say(f"search      {_lag_text(found.unindexed)}")
@@ -99,7 +106,47 @@ async def _find(session: Transaction, *, settings: Settings) -> _Found:
         waiting=page.waiting,
         unindexed=await unindexed(session),
         label=await own_label(session, settings),
+        here=await _here(session),
     )
+
+
+async def _here(session: Transaction) -> dict[str, Any]:
+    """Return who works in this terminal, and in which session and project, as far as is known."""
+    # Claude Code runs the commands of its sessions with these variables.
+    name = "claude-code" if os.environ.get("CLAUDE_CODE_SESSION_ID") else "memory"
+    caller = Caller.of(name, meta={}, environment=os.environ, directory=_directory())
+    found = await crud.find_project_of(session, look(caller.directory))
+    names = await crud.project_names(session) if found.project_id or found.fitting else {}
+    session_id = session_id_of(caller.client, caller.session) if caller.session else None
+    return {
+        "client": caller.client,
+        "session_id": str(session_id) if session_id else None,
+        "session_found_by": caller.session_by or None,
+        "directory": caller.directory,
+        "directory_found_by": caller.directory_by,
+        "project": names[found.project_id] if found.project_id else None,
+        "project_id": str(found.project_id) if found.project_id else None,
+        "project_found_by": found.by,
+        "fitting": [names[each] for each in found.fitting],
+    }
+
+
+def _directory() -> str:
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:  # it was removed under us
+        return ""
+
+
+def _here_text(here: Mapping[str, Any]) -> str:
+    project = "no project"
+    if here["project"]:
+        project = f"project {one_line(here['project'])} (by {here['project_found_by']})"
+    elif here["fitting"]:
+        project = f"several projects fit: {', '.join(map(one_line, here['fitting']))}"
+    if not here["session_id"]:
+        return project
+    return f"{project}, {here['client']}, session {here['session_id']}"
 
 
 def totals_table(totals: list[Total]) -> None:
@@ -155,6 +202,7 @@ def _facts(settings: Settings, address: str, found: _Found) -> dict[str, Any]:
         "embedded": _is_embedded(settings),
         "schema": settings.ledger,
         "home": str(settings.home),
+        "here": found.here,
         "machine": {"id": settings.machine, "label": found.label},
         "postgresql": version_text(found.engine.version),
         "pgvector": found.engine.vector,
