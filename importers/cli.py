@@ -9,6 +9,8 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +19,7 @@ import typer
 from importers.hook import DEPTH, INSIDE
 from importers.options import Options
 from importers.progress import bar
-from importers.registry import importers_of
+from importers.registry import importers_in, importers_of
 from importers.report import Report
 from importers.tell import told
 from memory import log
@@ -25,6 +27,7 @@ from memory.cli.checks import Check, Note
 from memory.cli.fault import STOPPED, described, end_output
 from memory.cli.output import Json, print_json, say
 from memory.errors import InvalidInput
+from memory.machine import identify, settle, usual_label
 from memory.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,7 +39,13 @@ _FAILED = 1
 
 Client = Annotated[list[str], typer.Option("--client", help="Only this client; may be repeated.")]
 Root = Annotated[
-    Path | None, typer.Option("--root", help="The client's folder, when it is another one.")
+    Path | None,
+    typer.Option(
+        "--root", help="Another home, or the folder of one client's store.", metavar="DIR"
+    ),
+]
+Machine = Annotated[
+    str, typer.Option("--machine", help="The machine that --root was copied from.", metavar="NAME")
 ]
 
 
@@ -46,22 +55,26 @@ def import_command(
     watch: Annotated[bool, typer.Option("--watch", help="Go on importing until stopped.")] = False,
     once: Annotated[bool, typer.Option("--once", help="Import and end: the default.")] = False,
     root: Root = None,
+    machine: Machine = "",
     as_json: Json = False,
 ) -> None:
     """Import what the clients have stored; doing it again adds nothing twice."""
     if watch and once:
         raise InvalidInput("--watch and --once exclude one another.")
-    _exit(Options(clients=tuple(client), watch=watch, as_json=as_json, root=root))
+    options = Options(clients=tuple(client), watch=watch, as_json=as_json, root=root)
+    _exit(replace(options, machine=machine))
 
 
 def watch_command(
     *,
     client: Client = [],  # noqa: B006 - typer reads it and never changes it
     root: Root = None,
+    machine: Machine = "",
     as_json: Json = False,
 ) -> None:
     """Go on importing while the clients work, until stopped."""
-    _exit(Options(clients=tuple(client), watch=True, as_json=as_json, root=root))
+    options = Options(clients=tuple(client), watch=True, as_json=as_json, root=root)
+    _exit(replace(options, machine=machine))
 
 
 def run(options: Options) -> int:
@@ -109,19 +122,9 @@ def _exit(options: Options) -> None:
 
 
 async def _run(options: Options, settings: Settings) -> int:
-    # See above: listing the commands must not wait for these.
-    from importers.run import Runner  # noqa: PLC0415
-    from memory.database import Database  # noqa: PLC0415
-
-    if options.root is not None and len(options.clients) != 1:
-        raise InvalidInput("--root needs exactly one --client.")
-    runner = Runner(
-        database=Database(settings),
-        importers=importers_of(options.clients),
-        environment=os.environ,
-        home=Path.home(),
-        root=options.root.absolute() if options.root else None,
-    )
+    if options.machine and options.root is None:
+        raise InvalidInput("--machine needs --root: the copied or mounted home of that machine.")
+    runner = await _runner(options, settings)
     os.environ[DEPTH] = str(INSIDE)  # a client that is started from here is our own work
     _stop_on_signals(runner.stop)
     try:
@@ -130,6 +133,43 @@ async def _run(options: Options, settings: Settings) -> int:
         return await (_drain if options.drain else _import)(options, runner)
     finally:
         await runner.database.close()
+
+
+async def _runner(options: Options, settings: Settings) -> "Runner":
+    # See above: listing the commands must not wait for these.
+    from importers.run import Runner  # noqa: PLC0415
+    from memory.database import Database  # noqa: PLC0415
+
+    root = options.root.absolute() if options.root else None
+    importers = importers_in(root, options.clients) if root else importers_of(options.clients)
+    if options.machine:
+        settings = replace(settings, machine=await _machine(options.machine, settings))
+    elif settings.machine == identify(settings.home):
+        settle(settings.home)
+    return Runner(
+        database=Database(settings),
+        importers=importers,
+        environment=os.environ,
+        home=Path.home(),
+        root=root,
+        elsewhere=bool(options.machine),
+        label="" if options.machine else usual_label(settings.machine, settings.home),
+    )
+
+
+async def _machine(name: str, settings: Settings) -> str:
+    """Return the id of the machine that is called so; one that is not known gets it as its id."""
+    from memory import crud  # noqa: PLC0415
+    from memory.database import Database  # noqa: PLC0415
+
+    database = Database(settings)
+    try:
+        found = await database.transact(partial(crud.find_machine, name=name))
+        if found is None:
+            await database.transact(partial(crud.label_machine, machine=name, label=name))
+        return found or name
+    finally:
+        await database.close()
 
 
 async def _watch(options: Options, runner: "Runner") -> int:

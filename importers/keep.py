@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from importers.base import Batch, Source, Unreadable
@@ -165,11 +166,12 @@ def _edges(ready: Ready, answers: Sequence[crud.Appended | None]) -> list[Draft]
 
 def _note(source: Source, event: str, machine: str) -> Draft:
     provider = source.store.provider
+    path = source.path if Path(source.key).is_absolute() else source.key
     return Draft(
         kind=Kind.EVENT,
-        content=f"The {provider} transcript {source.path} was {event}.",
+        content=f"The {provider} transcript {path} was {event}.",
         source_client=provider,
         provider=provider,
         machine=machine,
-        payload={"type": f"transcript_{event}", "path": str(source.path)},
+        payload={"type": f"transcript_{event}", "path": str(path)},
     )

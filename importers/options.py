@@ -29,13 +29,15 @@ class Options:
     """One call of the importers; ``clients`` is empty for all, ``poll`` is in seconds.
 
     ``drain`` reads only what signals in the spool name; ``lock`` is the descriptor that the hook
-    which started this holds the spool by.
+    which started this holds the spool by. ``root`` is a home, or the folder of one client's store;
+    ``machine`` is the one it comes from, this one when empty.
     """
 
     clients: tuple[str, ...] = ()
     watch: bool = False
     as_json: bool = False
     root: Path | None = None
+    machine: str = ""
     poll: float | None = None
     drain: bool = False
     lock: int | None = None
@@ -62,13 +64,18 @@ def parse(arguments: Sequence[str] | None, *, client: str = "") -> Options:
             "--client", action="append", default=[], help="only this client; may be repeated"
         )
     parser.add_argument("--json", action="store_true", help="answer with one JSON object a pass")
-    parser.add_argument("--root", type=Path, help="the client's folder, when it is another one")
+    parser.add_argument(
+        "--root", type=Path, metavar="DIR", help="another home, or the folder of one client's store"
+    )
+    parser.add_argument(
+        "--machine", default="", metavar="NAME", help="the machine that --root was copied from"
+    )
     parser.add_argument("--poll", type=_seconds, help="seconds between passes of --watch")
     parser.add_argument("--lock", type=int, help=argparse.SUPPRESS)
     found = parser.parse_args(arguments)
     clients = (client,) if client else tuple(found.client)
-    if found.root is not None and len(clients) != 1:
-        parser.error("--root needs exactly one --client")
+    if found.machine and found.root is None:
+        parser.error("--machine needs --root: the copied or mounted home of that machine")
     if found.drain and found.root is not None:
         parser.error("--drain reads the clients' own stores, without --root")
     if found.lock is not None and not (found.drain and len(clients) == 1):
@@ -78,6 +85,7 @@ def parse(arguments: Sequence[str] | None, *, client: str = "") -> Options:
         watch=found.watch,
         as_json=found.json,
         root=found.root,
+        machine=found.machine,
         poll=found.poll,
         drain=found.drain,
         lock=found.lock,

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from importers import alarm
+from importers import alarm, elsewhere
 from importers.base import BATCH_BYTES, Batch, Importer, Source, Store
 from importers.keep import Kept, Ready, keep, prepare
 from importers.report import MAX_DETAILS, ClientReport, Report
@@ -49,9 +49,10 @@ class _Read:
 class Runner:
     """Runs passes over clients' stores; knows their checkpoints between passes.
 
-    ``root`` takes the place of the folder in which a client's store is looked for. ``choose`` gets
-    a client's name and its sources, and returns those to be read, in their order. ``stop`` ends a
-    pass between two batches.
+    ``root`` takes the place of the home, or of the folder of a client's store. ``elsewhere`` says
+    that it is another machine's. ``label`` is what this machine is called unless somebody chose
+    otherwise. ``choose`` gets a client's name and its sources, and returns those to be read, in
+    their order. ``stop`` ends a pass between two batches.
     """
 
     database: Database
@@ -59,10 +60,13 @@ class Runner:
     environment: Mapping[str, str]
     home: Path
     root: Path | None = None
+    elsewhere: bool = False
+    label: str = ""
     progress: Callable[[Progress], None] | None = None
     choose: Callable[[str, Sequence[Source]], Sequence[Source]] | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     _checkpoints: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
+    _is_known: bool = False
 
     async def run(self) -> Report:
         """Read everything that is new, and say what was done.
@@ -72,6 +76,7 @@ class Runner:
         """
         report = Report()
         try:
+            await self._introduce()
             for importer in self.importers:
                 client = ClientReport(provider=importer.provider)
                 report.clients.append(client)
@@ -84,9 +89,17 @@ class Runner:
 
     def stores(self, importer: Importer) -> list[Store]:
         """Return a client's stores."""
-        if self.root is not None:
-            return [Store(provider=importer.provider, root=self.root)]
-        return importer.stores(self.environment, self.home)
+        if self.root is None:
+            return importer.stores(self.environment, self.home)
+        return importer.stores({}, self.root) or [Store(provider=importer.provider, root=self.root)]
+
+    async def _introduce(self) -> None:
+        """Say once what this machine is called."""
+        if self.label and not self._is_known:
+            machine = self.database.settings.machine
+            name = partial(crud.label_machine, machine=machine, label=self.label, is_usual=True)
+            await self.database.transact(name)
+            self._is_known = True
 
     async def _run_client(self, importer: Importer, client: ClientReport) -> None:
         states = await self._states(importer.provider)
@@ -99,6 +112,8 @@ class Runner:
             except OSError as error:
                 client.fail(str(store.root), error)
                 continue
+            if self.elsewhere:
+                found = [elsewhere.named(source) for source in found]
             sources += found
             await self._miss(store, {source.key for source in found}, states, client)
         chosen: Sequence[Source] = sources
@@ -144,7 +159,8 @@ class Runner:
         reads: list[_Read] = []
         room = BATCH_BYTES
         while room > 0 and not self.stop.is_set() and (source := turns.next()):
-            batch = _read(importer, source, states.get(source.key), client)
+            stored = states.get(source.key)
+            batch = _read(importer, source, stored, client, is_elsewhere=self.elsewhere)
             if batch is None:
                 turns.done(source)
                 continue
@@ -192,7 +208,9 @@ class Runner:
         gone = {
             key: {**state, GONE: True}
             for key, state in states.items()
-            if GONE not in state and key not in present and Path(key).is_relative_to(store.root)
+            if GONE not in state
+            and key not in present
+            and elsewhere.is_of(key, store, elsewhere=self.elsewhere)
         }
         if not gone:
             return
@@ -213,11 +231,19 @@ def without_gone(state: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read(
-    importer: Importer, source: Source, stored: Mapping[str, Any] | None, client: ClientReport
+    importer: Importer,
+    source: Source,
+    stored: Mapping[str, Any] | None,
+    client: ClientReport,
+    *,
+    is_elsewhere: bool,
 ) -> Batch | None:
     """Read a batch; None when it holds nothing that is to be stored, or cannot be read."""
+    state = without_gone(stored) if stored else None
     try:
-        batch = importer.read(source, without_gone(stored) if stored else None)
+        if is_elsewhere:
+            state = elsewhere.found_again(state, source)
+        batch = importer.read(source, state)
     except FileNotFoundError:
         return None  # it went while this pass was under way; the next one says so
     except OSError as error:
@@ -227,6 +253,8 @@ def _read(
         log.unexpected(_log, f"reading {source.path}", error)
         client.fail(str(source.path), error)
         return None
+    if is_elsewhere:
+        batch = elsewhere.relative(batch, source.store)
     records, unknown = alarm.carry(batch, stored)
     if unknown:
         client.warn(str(source.path), records, unknown)

@@ -85,7 +85,7 @@ def test_options_are_read() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--once", "--watch"], ["--root", "/x"], ["--poll", "0"], ["--poll", "soon"], ["extra"]],
+    [["--once", "--watch"], ["--machine", "x"], ["--poll", "0"], ["--poll", "soon"], ["extra"]],
 )
 def test_options_that_make_no_sense_are_refused(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as refused:

@@ -13,10 +13,11 @@ from typing import Any, Final
 from importers.base import Source, Store
 from importers.tail import Malformed, decode
 
-__all__ = ["SESSIONS", "Headers", "origin_of", "session_files", "session_of_name"]
+__all__ = ["SESSIONS", "STRAY", "Headers", "origin_of", "session_files", "session_of_name"]
 
 SESSIONS: Final = "sessions"
-_PATTERNS: Final = (f"{SESSIONS}/*/*.jsonl", f"{SESSIONS}/*.jsonl", "*.jsonl")
+STRAY: Final = "[0-9]*_*.jsonl"  # beside it; other clients have other lists of lines there
+_PATTERNS: Final = (f"{SESSIONS}/*/*.jsonl", f"{SESSIONS}/*.jsonl", STRAY)
 _HEADER_BYTES: Final = 64 * 1024  # a header holds two paths
 
 

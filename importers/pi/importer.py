@@ -7,7 +7,7 @@ from typing import Any
 
 from importers import tail
 from importers.base import Batch, Source, Store
-from importers.pi.files import SESSIONS, Headers, session_files
+from importers.pi.files import SESSIONS, STRAY, Headers, session_files
 from importers.pi.rows import PROVIDER, normalise
 
 __all__ = ["PiImporter"]
@@ -29,7 +29,7 @@ class PiImporter:
         """Return the agent folder if it has sessions, and the session folder that is set apart."""
         given = environment.get("PI_CODING_AGENT_DIR")
         agent = _expanded(given, home) if given else home / ".pi" / "agent"
-        has_sessions = (agent / SESSIONS).is_dir() or any(agent.glob("*.jsonl"))
+        has_sessions = (agent / SESSIONS).is_dir() or any(agent.glob(STRAY))
         roots = [agent.absolute()] if has_sessions else []
         apart = environment.get("PI_CODING_AGENT_SESSION_DIR")
         if apart:

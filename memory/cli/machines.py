@@ -11,7 +11,7 @@ from memory import crud
 from memory.cli.ledger import configured, read
 from memory.cli.output import Json, ago, iso, one_line, print_json, say, table
 from memory.database import Transaction
-from memory.machine import settle, usual_label
+from memory.machine import identify, settle, usual_label
 from memory.program import typed
 from memory.settings import Settings
 
@@ -31,7 +31,8 @@ class _Named:
 def machine(*, label: Label = None, as_json: Json = False) -> None:
     """Show this machine's id and label, or give it another label; the id stays."""
     settings = configured()
-    settle(settings.home)
+    if settings.machine == identify(settings.home):
+        settle(settings.home)
     named = read(partial(_name, settings=settings, label=label), settings=settings)
     if as_json:
         print_json({"id": settings.machine, "label": named.label, "changed": named.is_new})
