@@ -36,6 +36,7 @@ READING = (
     "memory doctor",
     "memory import",
     "memory import --client opencode --root FOLDER",
+    "memory import --root FOLDER --machine NAME",
     "memory machine",
     "memory machine --label NAME",
     "memory machines",
