@@ -105,8 +105,8 @@ def test_claude_2_0_resumes_in_the_same_file_and_keeps_agents_beside_it(
     assert read(importer, tmp_path, reading).texts(ONE) == TEXTS[:4]
     write(path, claude_turn("second", ONE, version, start=10))
     assert read(importer, tmp_path, reading).texts(ONE) == TEXTS
-    assert reading.texts("agent-0a1b2c3d") == TEXTS[:4]
-    assert reading.sessions["agent-0a1b2c3d"].parent == ONE
+    assert reading.texts(f"{ONE}/agent-0a1b2c3d") == TEXTS[:4]
+    assert reading.sessions[f"{ONE}/agent-0a1b2c3d"].parent == ONE
     assert reading.skipped == {"warm-up agent": 4}
     assert reading.repeated == 0
 
@@ -126,7 +126,7 @@ def test_claude_2_1_47_writes_each_block_as_it_closes_with_the_tokens_so_far(
     reading = read(ClaudeImporter(), tmp_path)
     assert reading.texts(ONE) == TEXTS
     assert roles(reading, ONE) == ROLES
-    assert reading.sessions["agent-a1"].parent == ONE
+    assert reading.sessions[f"{ONE}/agent-a1"].parent == ONE
     used = [(each.payload or {}).get("usage", {}) for each in reading.messages(ONE)]
     assert sum(each.get("output_tokens", 0) for each in used) == 4
 

@@ -178,13 +178,13 @@ def test_sub_agents_are_sessions_with_a_parent(tmp_path: Path) -> None:
     sessions = read(ClaudeImporter(), tmp_path).sessions
     assert {name: each.parent for name, each in sessions.items()} == {
         SESSION: None,
-        "agent-a1b2": SESSION,
-        "agent-c3": SESSION,
-        "agent-0f0f0f0f": SESSION,
+        f"{SESSION}/agent-a1b2": SESSION,
+        f"{SESSION}/agent-c3": SESSION,
+        f"{SESSION}/agent-0f0f0f0f": SESSION,
     }
-    assert sessions["agent-a1b2"].title == "Look around"
-    assert sessions["agent-a1b2"].payload["call_id"] == "toolu_1"
-    assert sessions["agent-a1b2"].parent_id == session_id_of("claude", SESSION)
+    assert sessions[f"{SESSION}/agent-a1b2"].title == "Look around"
+    assert sessions[f"{SESSION}/agent-a1b2"].payload["call_id"] == "toolu_1"
+    assert sessions[f"{SESSION}/agent-a1b2"].parent_id == session_id_of("claude", SESSION)
 
 
 def test_a_sub_agent_of_a_sub_agent_has_that_one_for_a_parent(tmp_path: Path) -> None:
@@ -205,12 +205,12 @@ def test_a_sub_agent_of_a_sub_agent_has_that_one_for_a_parent(tmp_path: Path) ->
     sessions = read(ClaudeImporter(), tmp_path).sessions
     assert {name: each.parent for name, each in sessions.items()} == {
         SESSION: None,
-        "agent-zz": SESSION,
-        "agent-mm": "agent-zz",
-        "agent-aa": "agent-mm",
-        "agent-lost": SESSION,
+        f"{SESSION}/agent-zz": SESSION,
+        f"{SESSION}/agent-mm": f"{SESSION}/agent-zz",
+        f"{SESSION}/agent-aa": f"{SESSION}/agent-mm",
+        f"{SESSION}/agent-lost": SESSION,
     }
-    assert sessions["agent-aa"].payload["spawn_depth"] == 3
+    assert sessions[f"{SESSION}/agent-aa"].payload["spawn_depth"] == 3
 
 
 def test_side_chains_inside_an_old_transcript_are_sessions_of_their_own(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The session that a row belongs to.
 
-A sub-agent is a session of its own, named after its agent id; its rows repeat the id of the
-session that started it, which becomes the parent. Before 2.0.x a sub-agent's rows stood in the
+A sub-agent is a session of its own, named after its session and its agent id; its rows repeat the
+id of the session that started it, which becomes the parent. Before 2.0.x a sub-agent's rows stood in the
 file of its parent, without an id: there each chain of rows is one, named after its first row.
 """
 
@@ -47,7 +47,7 @@ def owner_of(row: Mapping[str, Any], context: dict[str, Any], place: Place) -> O
         if _is_warmup(row):
             context["warmup"] = True
         warmup = place.agent is not None and bool(context.get("warmup"))
-        name = f"agent-{_checked(agent)}"
+        name = _agent_session(session, _checked(agent))
         return Owner(source_session_id=name, session=session, parent=session, is_warmup=warmup)
     if row.get("isSidechain"):
         root = _chain_root(row, context)
@@ -97,7 +97,12 @@ def _parent(owner: Owner, about: Mapping[str, Any], place: Place | None) -> str 
     if place is None or not isinstance(depth, int) or depth < _NESTED or not isinstance(call, str):
         return owner.parent
     caller = place.caller(call)
-    return f"agent-{caller}" if caller else owner.parent
+    return _agent_session(owner.session, caller) if caller else owner.parent
+
+
+def _agent_session(session: str, agent: str) -> str:
+    """Return the name of an agent's session; its own id was of 32 bits once, and not unique."""
+    return f"{session}/agent-{agent}"
 
 
 def _checked(name: object) -> str:
