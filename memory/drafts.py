@@ -105,6 +105,7 @@ def client_names(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*CLIENTS.get(canonical_client(name), ()), spelled(name))))
 
 
+@lru_cache(maxsize=_NAMES)
 def session_id_of(provider: str, source_session_id: str) -> uuid.UUID:
     """Return the ledger's id of a client's session: the same on every machine and in every ledger."""
     return uuid.uuid5(_NAMESPACE, f"session\n{canonical_client(provider)}\n{source_session_id}")
