@@ -14,8 +14,10 @@ from rich.text import Text
 from memory import postgres
 from memory.cli import plugins
 from memory.cli.checks import Check
+from memory.cli.client_checks import client_checks
 from memory.cli.ledger import configured, read
 from memory.cli.output import Json, console, one_line, print_json
+from memory.cli.skew import skew_checks
 from memory.cli.status import version_text
 from memory.crud.guard import engine, try_to_change, unguarded_tables
 from memory.database import application_address
@@ -60,6 +62,8 @@ def _checks(settings: Settings) -> Iterator[Check]:
         yield check
         if not check.ok and name in _NEEDED:
             break  # nothing that follows could be looked at
+    yield from client_checks(settings)
+    yield from skew_checks(settings)
     for name, entry_point in plugins.points(plugins.CHECKS).items():
         yield from _added(name, entry_point, settings)
 
@@ -134,7 +138,7 @@ def _vector(settings: Settings) -> Check:
 
 def _schema(settings: Settings) -> Check:
     found = asyncio.run(schema_status(settings))
-    remedy = "memory setup --no-import"
+    remedy = "memory upgrade" if found is SchemaStatus.OLDER else "memory setup --no-import"
     if found is SchemaStatus.NEWER:
         remedy = "A newer version wrote this ledger: update the program."
     return Check("schema", found is SchemaStatus.CURRENT, f"{settings.ledger}: {found}", remedy)

@@ -78,12 +78,12 @@ def configured(places: Places) -> Configured | None:
     return entry_of(found.get(_SERVERS, {}).get(NAME), _server_file(places), "env")
 
 
-def hooks_of(settings: dict[str, Any]) -> set[str]:
-    """Return the events after which settings run this program's hook."""
+def hooks_of(settings: dict[str, Any]) -> dict[str, str]:
+    """Return the events after which settings run this program's hook, with its command."""
     hooks = settings.get("hooks")
     groups = hooks.items() if isinstance(hooks, dict) else ()
     return {
-        event
+        event: hook["command"]
         for event, listed in groups
         for group in (listed if isinstance(listed, list) else [])
         for hook in (group.get("hooks", []) if isinstance(group, dict) else [])

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 from memory.connect.parts import Item, JsonPart, Part
 from memory.connect.places import Configured, Places, entry_of
 from memory.connect.server import NAME, Server
 
-__all__ = ["PLUGIN", "configured", "folder", "has_plugin", "parts"]
+__all__ = ["PLUGIN", "configured", "folder", "is_plugin", "parts", "plugin_of"]
 
 PLUGIN: Final = Path("clients") / "opencode-plugin" / "shared-memory.js"
 """The plugin's place in this repository."""
@@ -60,10 +61,14 @@ def folder(places: Places) -> Path:
     return places.config / "opencode"
 
 
-def has_plugin(places: Places) -> bool:
-    """Return whether the file names this program's plugin."""
+def plugin_of(places: Places) -> Path | None:
+    """Return the file of this program's plugin that the settings name, None when they do not."""
     listed = places.json(_file(places), comments=True).get("plugin")
-    return isinstance(listed, list) and any(map(is_plugin, listed))
+    for each in listed if isinstance(listed, list) else []:
+        if is_plugin(each):
+            spec = each[0] if isinstance(each, list) else each
+            return Path(unquote(urlsplit(spec).path))
+    return None
 
 
 def _file(places: Places) -> Path:

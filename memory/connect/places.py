@@ -1,17 +1,32 @@
 """Where the clients are, and what their files say."""
 
 import os
+import re
 import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from memory.connect.files import Unwritable, read
 from memory.connect.jsonc import parse
 
 __all__ = ["Configured", "Places", "entry_of", "unreadable"]
+
+_HANDED_ON: Final = (
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "USER",
+)
+_CLAUDES: Final = re.compile(r"\$\{(\w+)\}")
+_OPENCODES: Final = re.compile(r"\{env:(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +81,25 @@ class Configured:
     command: Sequence[str]
     environment: Mapping[str, str]
     passed: Sequence[str] = ()
+
+    def started_by(self, client: str, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return what a server is given when a client with this environment starts it.
+
+        Codex 0.171.0 hands on little by itself, the others everything; Claude Code leaves the name of
+        a variable that is not set as it stands, OpenCode puts in nothing (each seen in a run).
+        """
+        if client == "codex":
+            inherited = {name: environment[name] for name in _HANDED_ON if name in environment}
+            passed = {name: environment[name] for name in self.passed if name in environment}
+            return {**inherited, **self.environment, **passed}
+
+        def value(found: re.Match[str]) -> str:
+            missing = found[0] if client == "claude" else ""
+            return environment.get(found[1], missing)
+
+        sign = _CLAUDES if client == "claude" else _OPENCODES
+        given = {name: sign.sub(value, each) for name, each in self.environment.items()}
+        return {**environment, **given}
 
 
 def entry_of(found: Any, path: Path, environment: str) -> Configured | None:
