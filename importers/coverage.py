@@ -22,7 +22,7 @@ from memory.crud.lock import try_lock
 from memory.database import Database
 from memory.settings import Settings
 
-__all__ = ["Coverage", "compare", "covered", "is_being_written"]
+__all__ = ["Coverage", "compare", "covered", "gaps_of", "is_being_written"]
 
 WRITING_SECONDS: Final = 60.0
 """A source that changed so recently is being written; that it is ahead of the ledger is no fault."""
@@ -36,7 +36,8 @@ class Coverage:
     ``unreadable`` cannot be opened, ``gone`` were read and are no longer there, ``elsewhere`` were
     read in a folder that is not among the stores, and are still there. ``bad_records`` could not
     be read; reading a damaged file again would not help. ``strange`` sources gave no
-    entry, because most of their records are of no known kind.
+    entry, because most of their records are of no known kind. In ``gaps`` places the client itself
+    lost a text.
     """
 
     sources: int = 0
@@ -47,6 +48,7 @@ class Coverage:
     elsewhere: int = 0
     bad_records: int = 0
     strange: int = 0
+    gaps: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -61,6 +63,7 @@ def compare(
     found = Coverage(
         bad_records=sum(int(state.get("unreadable", 0)) for state in states.values()),
         strange=sum(_is_strange(state) for state in states.values()),
+        gaps=sum(gaps_of(state) for state in states.values()),
     )
     listed: set[str] = set()
     for store in stores:
@@ -127,6 +130,8 @@ def _coverage(
         detail = f"the ledger has all of {found.sources:,} files{_others(found)}"
         if found.bad_records:
             detail += f"; {found.bad_records:,} records are damaged on disk"
+        if found.gaps:
+            detail += f"; in {found.gaps:,} places the client lost a text before it wrote it"
         return Check(importer.provider, ok=True, detail=detail)
     parts = {
         "never read": found.never,
@@ -161,6 +166,12 @@ def _others(found: Coverage) -> str:
     if found.elsewhere:
         said += f"; {found.elsewhere:,} more that were read in another folder"
     return said
+
+
+def gaps_of(state: Mapping[str, Any]) -> int:
+    """Return in how many places of a source its client lost a text, as the checkpoint knows it."""
+    context = state.get("context")
+    return int(context.get("gaps", 0)) if isinstance(context, dict) else 0
 
 
 def _is_strange(state: Mapping[str, Any]) -> bool:

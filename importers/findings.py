@@ -63,6 +63,7 @@ class FileProof:
 
     ``entries`` are what its records give, of which the ledger lacks those ``missing`` and those
     ``changed``. Of those ``older`` it has a newer version, from a later state of the record.
+    In ``gaps`` places the client itself lost a text, so that nobody has it.
     """
 
     path: str
@@ -74,6 +75,7 @@ class FileProof:
     older: int = 0
     unreadable: int = 0
     vanished: int = 0
+    gaps: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     is_being_written: bool = False
     failed: str = ""
@@ -106,6 +108,7 @@ class FileProof:
             "changed": self.changed,
             "older": self.older,
             "vanished": self.vanished,
+            "gaps": self.gaps,
             "is_strange": self.is_strange,
             "is_being_written": self.is_being_written,
             "failed": self.failed or None,
@@ -193,7 +196,16 @@ class ClientProof:
 
     def facts(self) -> dict[str, Any]:
         """Return it as JSON-safe values."""
-        names = ("records", "imported", "unreadable", "entries", "missing", "changed", "older")
+        names = (
+            "records",
+            "imported",
+            "unreadable",
+            "entries",
+            "missing",
+            "changed",
+            "older",
+            "gaps",
+        )
         lacks = self.total("missing") + self.total("changed")
         return {
             "client": self.provider,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from importers.base import Batch, Importer, Source, Store
-from importers.coverage import is_being_written
+from importers.coverage import gaps_of, is_being_written
 from importers.echo import marked
 from importers.findings import ClientProof, FileProof, Lacking
 from importers.run import Progress
@@ -94,6 +94,7 @@ class Prover:
                 return file
             client.count_read(file, batch)
             await self._compare(batch, file, client, seen)
+            file.gaps = gaps_of(batch.state)
             if batch.finished:
                 return file
             state = batch.state

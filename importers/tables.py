@@ -70,6 +70,8 @@ def _show_faults(client: ClientProof) -> None:
     for record in client.unreadable_records[:_SHOWN]:
         say(f"  unreadable: {one_line(record.path)} at {record.offset}: {record.reason}")
     _more(client.total("unreadable") - len(client.unreadable_records[:_SHOWN]), "")
+    if client.total("gaps"):
+        say(f"  in {client.total('gaps'):,} places the client lost a text before it wrote it")
     gone = client.vanished
     for kept in gone[:_SHOWN]:
         say(f"  only in the ledger: {kept.entries:,} entries of {kept.path} ({kept.reason})")

@@ -124,6 +124,18 @@ def test_a_fork_that_replays_its_parent_is_its_own_session_and_repeats_nothing()
     assert reading.sessions[FORK].parent is None
 
 
+def test_a_fork_is_known_by_the_other_name_of_its_origin_too(tmp_path: Path) -> None:
+    rollout(tmp_path, header(), turn(), message("hi"))
+    name = f"rollout-2026-11-29T11-00-00-{FORK}.jsonl"
+    rollout(tmp_path, header(id=FORK, forked_from_thread_id=THREAD, trace_id="t"), name=name)
+    importer = CodexImporter()
+    sources = list(importer.sources(Store(provider="codex", root=tmp_path)))
+    assert sources[1].after == (sources[0].key,)
+    reading = read(importer, tmp_path)
+    assert reading.attributes(FORK)["forked_from"] == str(session_id_of("codex", THREAD))
+    assert reading.sessions[FORK].payload["forked_from"] == THREAD
+
+
 def test_a_fork_waits_for_the_file_it_may_repeat() -> None:
     store = Store(provider="codex", root=CODEX / "0.122.0" / "store")
     sources = {source.path.name[-41:-6]: source for source in CodexImporter().sources(store)}
@@ -240,11 +252,15 @@ def test_a_summary_is_kept_once_and_the_copied_history_never(tmp_path: Path) -> 
     )
     reading = read(CodexImporter(), tmp_path)
     said = [(draft.role, draft.content) for draft in reading.messages()]
-    assert said == [("user", "a"), ("summary", "Before: the gist")]
+    assert said == [
+        ("user", "a"),
+        ("summary", "Before: the gist"),
+        ("system", "Conversation compacted; the summary is encrypted"),
+    ]
     assert reading.skipped == {
         "client event": 1,
         "compaction output": 1,
-        "encrypted compaction": 2,
+        "encrypted compaction": 1,
     }
 
 

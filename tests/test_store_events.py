@@ -213,7 +213,7 @@ def codex_shrinks_in_place(root: Path) -> None:
         pytest.param(codex_one("0.171"), codex_compresses_and_resumes, (4, 8), id="unpacked"),
         pytest.param(codex_one("0.171"), codex_archives, (4, 4), id="archive"),
         pytest.param(
-            codex_one("0.171", "first", "second"), codex_shrinks_in_place, (8, 12), id="compaction"
+            codex_one("0.171", "first", "second"), codex_shrinks_in_place, (8, 13), id="compaction"
         ),
     ],
 )

@@ -50,6 +50,7 @@ _HARNESS: Final = frozenset(
         "worktree-state",
     }
 )
+_SHORT: Final = 16  # digits of a hash that only tells neighbours apart
 _LONGEST_UUID: Final = 200
 
 
@@ -68,6 +69,7 @@ def normalise(record: Record, context: dict[str, Any], *, place: Place) -> Norma
     owner = owner_of(row, context, place)
     if owner.is_warmup:
         return Normalised(skipped="warm-up agent")
+    _look_for_gap(row, context)
     found = _parts(row, place.results(owner.session))
     if not found:
         return Normalised(skipped="encrypted thinking" if _is_encrypted(row) else "empty message")
@@ -135,6 +137,21 @@ def _as_message(row: dict[str, Any], context: dict[str, Any], place: Place) -> d
         count_from(context, keep_counts(counts))
         message["uuid"] = f"queued/{session}/{typed_hash}/{nth}"
     return message
+
+
+def _look_for_gap(row: Mapping[str, Any], context: dict[str, Any]) -> None:
+    """Count where the client lost a text: one thought behind another in one message.
+
+    Since 2.1.170 a text between two thoughts is never written (anthropics/claude-code#85443).
+    """
+    message = row.get("message")
+    blocks = blocks_of(message) if row["type"] == "assistant" else []
+    name = digest(str(message.get("id")))[:_SHORT] if isinstance(message, dict) else ""
+    for block in blocks:
+        is_thought = isinstance(block, dict) and str(block.get("type")).endswith("thinking")
+        if is_thought and context.get("thought") == name:
+            context["gaps"] = context.get("gaps", 0) + 1
+        context["thought"] = name if is_thought else ""
 
 
 def _is_encrypted(row: Mapping[str, Any]) -> bool:
@@ -214,4 +231,4 @@ def _describe(row: Mapping[str, Any], found: list[Part], context: dict[str, Any]
 
 def _where(row: Mapping[str, Any]) -> str:
     """Return a hash of a row's directory and branch."""
-    return digest(f"{row.get('cwd')}\n{row.get('gitBranch')}")[:16]
+    return digest(f"{row.get('cwd')}\n{row.get('gitBranch')}")[:_SHORT]

@@ -12,7 +12,7 @@ from importers.base import moment
 from importers.calls import plain
 from importers.codex.envelope import Line, LineKind, line_of
 from importers.codex.items import Spoken, Unsaid, spoken
-from importers.codex.thread import PROVIDER, session_of, thread_of
+from importers.codex.thread import PROVIDER, origin_of, session_of, thread_of
 from importers.codex.turns import (
     begin_thread,
     count_prompt,
@@ -71,6 +71,7 @@ _OTHERS: Final = {
     "token_usage_record": "token count",
     "world_state": "client state",
 }
+_BOUNDARY: Final = "Conversation compacted; the summary is encrypted"
 _NAME: Final = 40  # characters of an unknown kind's name that are told
 _TURN_ENDS: Final = frozenset({"task_complete", "turn_complete", "turn_aborted"})
 
@@ -105,10 +106,11 @@ def _begin(line: Line, record: Record, context: dict[str, Any], given: Normalise
     begin_thread(context, thread, started)
     context["home"] = context["cwd"] = header.get("cwd")
     given.sessions.append(session_of(thread, header, started))
-    if header.get("forked_from_id"):
+    origin = origin_of(header)
+    if origin:
         # Since 0.158 a fork has no copied entries by which the runner would know it.
         found = _found(line, record, context)
-        given.drafts.append(forked_from(PROVIDER, thread, str(header["forked_from_id"]), **found))
+        given.drafts.append(forked_from(PROVIDER, thread, origin, **found))
 
 
 def _drafts(line: Line, record: Record, context: dict[str, Any]) -> list[Draft]:
@@ -193,11 +195,16 @@ def _usage(line: Line, record: Record, context: dict[str, Any]) -> list[Draft]:
 
 def _summary(line: Line, record: Record, context: dict[str, Any]) -> list[Draft]:
     message = line.payload.get("message")
-    if not message:
-        raise Unsaid("encrypted compaction")
-    said = Spoken(
-        role="summary", content=plain(message), kind="compacted", what=hash_of("summary", message)
-    )
+    if message:
+        said = Spoken(
+            role="summary",
+            content=plain(message),
+            kind="compacted",
+            what=hash_of("summary", message),
+        )
+    else:  # a remote compaction: its summary is encrypted, so the boundary is all there is
+        what = hash_of("boundary")
+        said = Spoken(role="system", content=_BOUNDARY, kind="compacted", what=what)
     return [_draft(said, line, record, context)]
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from importers.archive import Archive, Damaged
 from importers.base import Source, Store
-from importers.codex.thread import thread_of
+from importers.codex.thread import FORKED_FROM, thread_of
 from importers.tail import PACKED
 
 __all__ = ["ARCHIVED", "SESSIONS", "Forks", "rollouts"]
@@ -21,7 +21,9 @@ ARCHIVED: Final = "archived_sessions"
 
 _DAY: Final = re.compile(r"rollout-(\d{4})-(\d{2})-(\d{2})T")
 _HEADER_BYTES: Final = 4096  # the ids stand before the instructions, which fill the rest
-_FORKED_FROM: Final = re.compile(rb'"forked_from_id"\s*:\s*"([0-9a-f-]{36})"')
+_FORKED_FROM: Final = re.compile(
+    rf'"(?:{"|".join(FORKED_FROM)})"\s*:\s*"([0-9a-f-]{{36}})"'.encode()
+)
 
 
 class Forks:

@@ -9,9 +9,11 @@ from memory.drafts import SessionDraft
 from memory.remotes import normalised
 from memory.workplace import Workplace
 
-__all__ = ["PROVIDER", "session_of", "thread_of"]
+__all__ = ["FORKED_FROM", "PROVIDER", "origin_of", "session_of", "thread_of"]
 
 PROVIDER: Final = "codex"
+FORKED_FROM: Final = ("forked_from_id", "forked_from_thread_id")
+"""Names under which headers tell the thread that theirs was forked from."""
 
 _IN_NAME: Final = re.compile(r"rollout-[\dT-]+?-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.")
 _FACTS: Final = {
@@ -21,6 +23,7 @@ _FACTS: Final = {
     "model_provider": "model_provider",
     "thread_source": "thread_source",
     "history_mode": "history_mode",
+    "forked_from_thread_id": "forked_from",
     "forked_from_id": "forked_from",
     "session_id": "root",
     "agent_nickname": "agent",
@@ -37,6 +40,11 @@ def thread_of(path: str) -> str | None:
     """Return the thread's id from the name of its file."""
     found = _IN_NAME.search(path)
     return found[1] if found else None
+
+
+def origin_of(header: Mapping[str, Any]) -> str | None:
+    """Return the thread that a header's thread was forked from, if it was."""
+    return next((str(header[name]) for name in FORKED_FROM if header.get(name)), None)
 
 
 def session_of(thread: str, header: Mapping[str, Any], started: datetime | None) -> SessionDraft:
