@@ -36,6 +36,7 @@ __all__ = [
     "coverage_command",
     "rescan",
     "rescan_command",
+    "service",
     "verify",
     "verify_command",
 ]
@@ -231,6 +232,13 @@ def coverage(arguments: Sequence[str]) -> int:
 def verify(arguments: Sequence[str]) -> int:
     """Run ``memory-import verify`` and return the exit status."""
     return _program(verify_command, "verify", arguments)
+
+
+def service(arguments: Sequence[str]) -> int:
+    """Run ``memory-import service`` and return the exit status."""
+    from importers.installation import service_command  # noqa: PLC0415
+
+    return _program(service_command, "service", arguments)
 
 
 def rescan(arguments: Sequence[str]) -> int:

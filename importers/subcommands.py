@@ -14,6 +14,7 @@ Subcommand = Callable[[Sequence[str]], int]
 SUBCOMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "coverage": ("importers.commands:coverage", "Compare every store with the ledger."),
     "rescan": ("importers.commands:rescan", "Look for credentials in what is stored."),
+    "service": ("importers.commands:service", "Have systemd or launchd run the importers."),
     "verify": ("importers.commands:verify", "Compare an entry with its client's record."),
 }
 """Each subcommand's place, ``module:function``, and its one line of help."""
