@@ -5,44 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from importers import alarm, elsewhere
-from importers.base import BATCH_BYTES, Batch, Importer, Source, Store
-from importers.keep import Kept, Ready, keep, prepare
-from importers.report import MAX_DETAILS, ClientReport, Report
-from importers.turns import Turns
-from memory import crud, log
+from importers import elsewhere
+from importers.base import Importer, Source, Store
+from importers.flow import GONE, Flow, Progress, without_gone
+from importers.report import ClientReport, Report
+from memory import crud
 from memory.crud.checkpoints import set_checkpoints
 from memory.database import Database
-from memory.errors import Conflict, Credential, InvalidInput, LedgerError, NotFound
+from memory.errors import LedgerError
 
 __all__ = ["GONE", "Progress", "Runner", "without_gone"]
-
-_log = log.get(__name__)
-
-_BYTES_PER_ENTRY: Final = 4096  # of a transaction, beside its text: payload, keys, bookkeeping
-
-GONE: Final = "gone"  # in the state of a source that was not there in the last pass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far the pass has come with one client."""
-
-    provider: str
-    files_done: int
-    files: int
-    records: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
-    """A batch that was read, and what of it is to be stored."""
-
-    source: Source
-    batch: Batch
-    ready: Ready
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,73 +94,17 @@ class Runner:
         if self.choose is not None:
             chosen = await asyncio.to_thread(self.choose, importer.provider, sources)
         client.files = len(chosen)
-        await self._run_sources(importer, chosen, states, client)
-
-    async def _run_sources(
-        self,
-        importer: Importer,
-        sources: Sequence[Source],
-        states: dict[str, Mapping[str, Any]],
-        client: ClientReport,
-    ) -> None:
-        turns = Turns(sources)
-        while reads := await asyncio.to_thread(self._read_some, importer, turns, states, client):
-            kept = await self._keep_all(reads, states, client)
-            for read in reads:
-                if read.source.key in kept and not read.batch.finished:
-                    turns.again(read.source)
-                else:
-                    turns.done(read.source)
-            if self.progress is not None:
-                self.progress(
-                    Progress(
-                        provider=importer.provider,
-                        files_done=len(sources) - turns.left,
-                        files=len(sources),
-                        records=client.records,
-                    )
-                )
-
-    def _read_some(
-        self,
-        importer: Importer,
-        turns: Turns,
-        states: Mapping[str, Mapping[str, Any]],
-        client: ClientReport,
-    ) -> list[_Read]:
-        """Read batches of different sources, as many as one transaction takes; none at the end."""
-        machine = self.database.settings.machine
-        reads: list[_Read] = []
-        room = BATCH_BYTES
-        while room > 0 and not self.stop.is_set() and (source := turns.next()):
-            stored = states.get(source.key)
-            batch = _read(importer, source, stored, client, is_elsewhere=self.elsewhere)
-            if batch is None:
-                turns.done(source)
-                continue
-            client.count_read(batch)
-            ready = prepare(source, batch, machine=machine)
-            reads.append(_Read(source=source, batch=batch, ready=ready))
-            room -= sum(_BYTES_PER_ENTRY + len(draft.content) for draft in batch.drafts)
-        return reads
-
-    async def _keep_all(
-        self, reads: Sequence[_Read], states: dict[str, Mapping[str, Any]], client: ClientReport
-    ) -> set[str]:
-        """Store batches together, or one by one when that fails; return the keys of those stored."""
-        try:
-            kept = await keep(self.database, [read.ready for read in reads])
-        except (Conflict, Credential, InvalidInput, NotFound) as error:
-            if len(reads) > 1:
-                stored = [await self._keep_all([read], states, client) for read in reads]
-                return set().union(*stored)
-            client.fail(str(reads[0].source.path), error)
-            return set()
-        for read, each in zip(reads, kept, strict=True):
-            _count_kept(client, read.ready, each)
-            states[read.source.key] = read.batch.state
-            client.tell(str(read.source.path), *read.batch.events)
-        return {read.source.key for read in reads}
+        flow = Flow(
+            database=self.database,
+            importer=importer,
+            sources=chosen,
+            states=states,
+            client=client,
+            stop=self.stop,
+            is_elsewhere=self.elsewhere,
+            progress=self.progress,
+        )
+        await flow.run()
 
     async def _states(self, provider: str) -> dict[str, Mapping[str, Any]]:
         if provider not in self._checkpoints:
@@ -223,65 +141,5 @@ class Runner:
             client.tell(key, "vanished")
 
 
-def without_gone(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a checkpoint as the importer left it."""
-    if GONE not in state and alarm.STRANGE not in state:
-        return state
-    return {name: each for name, each in state.items() if name not in {GONE, alarm.STRANGE}}
-
-
-def _read(
-    importer: Importer,
-    source: Source,
-    stored: Mapping[str, Any] | None,
-    client: ClientReport,
-    *,
-    is_elsewhere: bool,
-) -> Batch | None:
-    """Read a batch; None when it holds nothing that is to be stored, or cannot be read."""
-    state = without_gone(stored) if stored else None
-    try:
-        if is_elsewhere:
-            state = elsewhere.found_again(state, source)
-        batch = importer.read(source, state)
-    except FileNotFoundError:
-        return None  # it went while this pass was under way; the next one says so
-    except OSError as error:
-        client.fail(str(source.path), error)
-        return None
-    except Exception as error:  # noqa: BLE001 - the edge of a source: a fault of one client's module must not stop the others
-        log.unexpected(_log, f"reading {source.path}", error)
-        client.fail(str(source.path), error)
-        return None
-    if is_elsewhere:
-        batch = elsewhere.relative(batch, source.store)
-    records, unknown = alarm.carry(batch, stored)
-    if unknown:
-        client.warn(str(source.path), records, unknown)
-    if stored and GONE in stored:
-        batch.events.insert(0, "returned")
-    is_news = batch.records or batch.drafts or batch.events or batch.state != stored
-    return batch if is_news else None
-
-
 def _listed(importer: Importer, store: Store) -> list[Source]:
     return list(importer.sources(store))
-
-
-def _count_kept(client: ClientReport, ready: Ready, kept: Kept) -> None:
-    client.sessions += kept.sessions
-    extra = kept.edges + kept.notes
-    client.drafts += len(kept.answers) + extra
-    client.appended += extra
-    client.refused += len(kept.refused)
-    room = MAX_DETAILS - len(client.refused_records)
-    client.refused_records += kept.refused[:room]
-    for draft, answer, kinds in zip(ready.drafts, kept.answers, ready.redacted, strict=True):
-        if answer is None:
-            continue
-        if not answer.is_new:
-            client.known += 1
-            continue
-        client.appended += 1
-        client.redacted.update(kinds)
-        client.changed += answer.supersedes is not None and draft.key is None
