@@ -2,7 +2,7 @@
 
 import sys
 
-from importers import hook
+from importers import hooks
 
 TYPE_CHECKING = False  # a hook must not wait for typing; checkers know this name
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ def main(arguments: "Sequence[str] | None" = None, *, client: str = "") -> int:
     ``client`` restricts this to one client, whose own module was started.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given and given[0] in hook.OPTIONS and not client:
-        return hook.main(given)
+    if given and given[0] in hooks.OPTIONS and not client:
+        return hooks.main(given)
     # A hook must not wait for what reads the other command lines.
     from importers.options import parse  # noqa: PLC0415
     from importers.subcommands import subcommand  # noqa: PLC0415

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from importers import hook, spool
+from importers import hooks, spool
 from importers.rounds import FOLDER, Round, rounds
 from memory.cli.checks import Check, Note
 from memory.cli.output import ago, iso
@@ -57,7 +57,7 @@ def capture(home: Path) -> Capture:
     """Look at what hooks and importers left in a home. Raises OSError."""
     folder = spool.folder_of(str(home))
     found = Capture(
-        hooks={client: spool.noted(folder, client, spool.LAST) for client in hook.CLIENTS},
+        hooks={client: spool.noted(folder, client, spool.LAST) for client in hooks.CLIENTS},
         rounds=list(rounds(home / FOLDER)),
     )
     for entry in spool.waiting(folder):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from importers.hook import DEPTH, INSIDE
+from importers.hooks import DEPTH, INSIDE
 from importers.options import Options
 from importers.progress import bar
 from importers.registry import importers_in, importers_of

@@ -1,6 +1,6 @@
 """What the importers are asked to do; read with the standard library alone, so that it is quick.
 
-Hooks and subcommands never come here: see `importers.hook` and `importers.subcommands`.
+Hooks and subcommands never come here: see `importers.hooks` and `importers.subcommands`.
 """
 
 import argparse

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from importers.hook import checksum
+from importers.hooks import checksum
 
 __all__ = ["is_said"]
 

@@ -30,7 +30,7 @@ from hook_calls import (
 )
 from imports import entries
 
-from importers.hook import DEPTH, INSIDE, Wrong, call_of, checksum, signal_of
+from importers.hooks import DEPTH, INSIDE, Wrong, call_of, checksum, signal_of
 from memory.database import Database
 
 AWAY = "postgresql://nobody:nothing@127.0.0.1:1/none"
@@ -223,7 +223,7 @@ def test_a_hook_starts_on_the_quick_parts_of_the_standard_library(
     assert {name for name in loaded if name.startswith(("importers", "memory"))} == {
         "importers",
         "importers.__main__",
-        "importers.hook",
+        "importers.hooks",
         "importers.spool",
     }
     tops = {name.partition(".")[0] for name in loaded} - {"importers"}

@@ -12,12 +12,12 @@ import pytest
 from hook_calls import SESSION, claude_says, held, mode, program, waiting
 from imports import entries, line
 
-from importers import hook, spool
+from importers import hooks, spool
 from importers.base import Source, Store
 from importers.claude import ClaudeImporter
 from importers.codex import CodexImporter
 from importers.drain import drain, read_all
-from importers.hook import checksum
+from importers.hooks import checksum
 from importers.report import ClientReport, Failed, Report
 from importers.rounds import Rounds, rounds
 from importers.run import Runner
@@ -90,7 +90,7 @@ def test_a_hook_finds_the_home_that_everything_else_uses(
 
 def test_what_the_hook_cannot_import_is_the_same_there() -> None:
     assert spool._ACCOUNT == SERVICE_ACCOUNT
-    assert set(hook.CLIENTS) == {"claude", "codex", "opencode"}
+    assert set(hooks.CLIENTS) == {"claude", "codex", "opencode"}
 
 
 def test_a_signal_is_written_whole_and_read_back(folder: Path) -> None:
