@@ -74,12 +74,7 @@ def parse(arguments: Sequence[str] | None, *, client: str = "") -> Options:
     parser.add_argument("--lock", type=int, help=argparse.SUPPRESS)
     found = parser.parse_args(arguments)
     clients = (client,) if client else tuple(found.client)
-    if found.machine and found.root is None:
-        parser.error("--machine needs --root: the copied or mounted home of that machine")
-    if found.drain and found.root is not None:
-        parser.error("--drain reads the clients' own stores, without --root")
-    if found.lock is not None and not (found.drain and len(clients) == 1):
-        parser.error("--lock needs --drain and exactly one --client")
+    _refuse_contradictions(parser, found, clients)
     return Options(
         clients=clients,
         watch=found.watch,
@@ -90,6 +85,17 @@ def parse(arguments: Sequence[str] | None, *, client: str = "") -> Options:
         drain=found.drain,
         lock=found.lock,
     )
+
+
+def _refuse_contradictions(
+    parser: argparse.ArgumentParser, found: argparse.Namespace, clients: tuple[str, ...]
+) -> None:
+    if found.machine and found.root is None:
+        parser.error("--machine needs --root: the copied or mounted home of that machine")
+    if found.drain and found.root is not None:
+        parser.error("--drain reads the clients' own stores, without --root")
+    if found.lock is not None and not (found.drain and len(clients) == 1):
+        parser.error("--lock needs --drain and exactly one --client")
 
 
 def _seconds(text: str) -> float:

@@ -70,7 +70,7 @@ ELSEWHERE = {
     "claude -p": "needs an account",
     "git pull": "the network",
     "loginctl enable-linger": "changes the machine",
-    "memory-import service install": "changes the machine; test_service.py runs it",
+    "memory-import service install": "changes the machine; test_installation.py runs it",
     "memory-import service install|uninstall|status": "the same",
     "memory-import service status": "the same",
     "claude mcp remove shared-memory": "another program's; the name is compared below",
