@@ -64,7 +64,18 @@ CASES: dict[str, tuple[str, Any, str]] = {
         "not_found",
     ),
     "a malformed id": ("get_message", {"message_id": "1234"}, "invalid_argument"),
-    "a malformed project id": ("record_fact", {**FACT, "project_id": "shop"}, "invalid_argument"),
+    "a project nobody made": ("record_fact", {**FACT, "project_id": "no such shop"}, "not_found"),
+    "a malformed project id": ("record_fact", {**FACT, "project_id": f"{NOBODY}0"}, "not_found"),
+    "a project without name": ("record_fact", {**FACT, "project_id": " "}, "invalid_argument"),
+    "an endless project": ("record_fact", {**FACT, "project_id": "x" * 501}, "too_large"),
+    "a malformed beginning": ("get_message", {"message_id": "0199a1b2-xyz"}, "invalid_argument"),
+    "a beginning of nothing": ("get_message", {"message_id": "deadbeef"}, "not_found"),
+    "how long ago, to be recorded": (
+        "record_fact",
+        {**FACT, "occurred_at": "2h"},
+        "bad_timestamp",
+    ),
+    "too long ago": ("search_history", {"query": "x", "since": "999999w"}, "bad_timestamp"),
     "an injected id": ("get_message", {"message_id": "x' OR '1'='1"}, "invalid_argument"),
     # cursors and times
     "a bad cursor": (

@@ -1,15 +1,11 @@
 """Times as people type them: ISO 8601, or how long ago."""
 
-import re
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from datetime import UTC, datetime
 
 from memory.errors import InvalidInput
+from memory.times import AGO, ago
 
 __all__ = ["moment_of"]
-
-_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_AGO: Final = re.compile(r"(\d{1,6})\s*([mhdw])")
 
 
 def moment_of(name: str, text: str | None, *, now: datetime) -> datetime | None:
@@ -21,12 +17,12 @@ def moment_of(name: str, text: str | None, *, now: datetime) -> datetime | None:
         return None
     given = text.strip()
     try:
-        if ago := _AGO.fullmatch(given):
-            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        if then := ago(given, now=now):
+            return then
         moment = datetime.fromisoformat(given)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise InvalidInput(
-            f"{name} takes a time such as 2026-03-01, 2026-03-01T09:30Z or 2h, 3d, 1w (ago).",
+            f"{name} takes a time such as 2026-03-01, 2026-03-01T09:30Z or {AGO}.",
             code="bad_timestamp",
         ) from None

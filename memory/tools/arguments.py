@@ -25,6 +25,7 @@ from memory.tools.readings import (
     read_flag,
     read_id,
     read_place,
+    read_project,
     read_text,
     read_time,
     read_whole,
@@ -42,6 +43,7 @@ __all__ = [
     "identifier",
     "parse",
     "place",
+    "project",
     "text",
     "time",
     "whole",
@@ -144,13 +146,23 @@ def content(name: str, about: str = "", *, required: bool = False) -> Parameter:
 
 
 def identifier(name: str, about: str = "", *, required: bool = False) -> Parameter:
-    """Declare an id of the ledger."""
+    """Declare an id of the ledger, whose first digits will do."""
     return Parameter(name=name, json_type="string", about=about, read=read_id, required=required)
 
 
-def time(name: str, about: str = "", *, required: bool = False) -> Parameter:
-    """Declare a time."""
-    return Parameter(name=name, json_type="string", about=about, read=read_time, required=required)
+def project(about: str = "id or name", *, required: bool = False) -> Parameter:
+    """Declare the project: ``project_id``, which takes its name as well."""
+    return Parameter(
+        name="project_id", json_type="string", about=about, read=read_project, required=required
+    )
+
+
+def time(
+    name: str, about: str = "", *, required: bool = False, may_be_ago: bool = False
+) -> Parameter:
+    """Declare a time; ``may_be_ago`` allows how long ago it was."""
+    read = partial(read_time, may_be_ago=may_be_ago)
+    return Parameter(name=name, json_type="string", about=about, read=read, required=required)
 
 
 def place(name: str, about: str = "") -> Parameter:

@@ -7,7 +7,7 @@ from memory import crud, feed
 from memory.database import Transaction
 from memory.drafts import canonical_client
 from memory.tools.answers import room
-from memory.tools.arguments import count, identifier, place, text
+from memory.tools.arguments import count, place, project, text
 from memory.tools.pages import page_of
 from memory.tools.quotes import iso, quote, shown
 from memory.tools.tool import Answer, Call, Tool
@@ -65,8 +65,8 @@ TOOLS: Final = (
         ),
         parameters=(
             text("other_client", 'such as claude, codex, opencode or "*"', required=True),
-            place("since", "next_cursor, or ISO 8601; without zone UTC"),
-            identifier("project_id"),
+            place("since", "next_cursor, ISO 8601 (without zone UTC), or 2h, 3d, 1w ago"),
+            project(),
             count(default=50, most=200),
         ),
         run=_find_changes,

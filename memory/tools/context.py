@@ -8,7 +8,7 @@ from memory import crud
 from memory.database import Transaction
 from memory.models import Entry
 from memory.tools.answers import cut, room, size
-from memory.tools.arguments import count, identifier, place, time
+from memory.tools.arguments import count, identifier, place, project, time
 from memory.tools.attribution import find_project
 from memory.tools.pages import page_of
 from memory.tools.quotes import iso, quote, quote_value, shown
@@ -106,10 +106,10 @@ TOOLS: Final = (
             " window's project; as_of shows what the ledger held at a time."
         ),
         parameters=(
-            identifier("project_id", "default: session_id's, else the window's"),
+            project("id or name; default: session_id's, else the window's"),
             identifier("session_id"),
             count(default=20, most=100),
-            time("as_of", "ISO 8601; without zone UTC"),
+            time("as_of", "ISO 8601 (without zone UTC), or 2h, 3d, 1w ago", may_be_ago=True),
         ),
         run=_get_project_context,
         always_load=True,
@@ -122,9 +122,9 @@ TOOLS: Final = (
             " were recorded, superseded ones too."
         ),
         parameters=(
-            identifier("project_id", required=True),
+            project(required=True),
             count(default=50, most=200),
-            place("after", "next_cursor of the last answer, or an ISO 8601 time"),
+            place("after", "next_cursor of the last answer, ISO 8601, or 2h, 3d, 1w ago"),
         ),
         run=_inspect_project_history,
     ),

@@ -7,16 +7,21 @@ import json
 import re
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from memory.crud.prefix import MIN_DIGITS
 from memory.crud.prepare import EARLIEST, LATEST, is_usable
 from memory.errors import InvalidInput
+from memory.times import AGO, ago
 
 __all__ = [
     "MAX_CONTENT_BYTES",
     "MAX_TEXT",
     "MAX_WHOLE",
+    "Beginning",
+    "ProjectName",
     "named",
     "read_bounded",
     "read_choice",
@@ -26,6 +31,7 @@ __all__ = [
     "read_flag",
     "read_id",
     "read_place",
+    "read_project",
     "read_text",
     "read_time",
     "read_whole",
@@ -48,7 +54,22 @@ _TYPES: Final[Mapping[type, str]] = {
 # No cursor looks like a time: its sixth and seventh characters are letters.
 _LIKE_A_TIME: Final = re.compile(r"\d{4}(?:-?\d{2}-?\d{2}(?:$|[T ])|-?W\d)")
 _LIKE_A_CURSOR: Final = re.compile(r"[\w-]{16,512}", re.ASCII)
+_BEGINNING: Final = re.compile(rf"[0-9a-fA-F]{{{MIN_DIGITS}}}[0-9a-fA-F-]{{0,27}}")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-?)(?:[0-9a-fA-F]{4}\1){3}[0-9a-fA-F]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectName:
+    """A project by its name; letter case is ignored."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """An entry or a session by the first digits of its id."""
+
+    text: str
 
 
 def read_text(name: str, value: Any, _notes: list[str], *, most: int, may_be_empty: bool) -> str:
@@ -80,23 +101,45 @@ def read_content(name: str, value: Any, _notes: list[str]) -> str:
     return found
 
 
-def read_id(name: str, value: Any, _notes: list[str]) -> uuid.UUID:
-    """Return an id of the ledger."""
+def read_id(name: str, value: Any, _notes: list[str]) -> uuid.UUID | Beginning:
+    """Return an id of the ledger, or the beginning of one."""
     found = _string(name, value).strip()
-    if not _UUID.fullmatch(found):
-        raise InvalidInput(
-            f"{name} is no id of this ledger: those have 36 characters, such as"
-            " 0199a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b. Use one that another tool returned."
-        )
-    return uuid.UUID(found)
+    if _UUID.fullmatch(found):
+        return uuid.UUID(found)
+    if _BEGINNING.fullmatch(found):
+        return Beginning(found)
+    raise InvalidInput(
+        f"{name} is no id of this ledger: those have 36 characters, such as"
+        f" 0199a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b, and the first {MIN_DIGITS} or more will do. Use one"
+        " that another tool returned."
+    )
 
 
-def read_time(name: str, value: Any, notes: list[str]) -> datetime:
-    """Return a time in UTC; one without zone is taken as UTC, and that is noted."""
-    found = _time(_string(name, value).strip())
+def read_project(name: str, value: Any, _notes: list[str]) -> uuid.UUID | ProjectName:
+    """Return a project's id or name."""
+    found = _string(name, value).strip()
+    if not found:
+        raise InvalidInput(f"{name} is empty; give a project's id or name, or leave it out.")
+    if len(found) > MAX_TEXT:
+        raise InvalidInput(f"{name} takes at most {MAX_TEXT} characters.", code="too_large")
+    return uuid.UUID(found) if _UUID.fullmatch(found) else ProjectName(found)
+
+
+def read_time(name: str, value: Any, notes: list[str], *, may_be_ago: bool = False) -> datetime:
+    """Return a time in UTC; how another way of writing it was read is noted.
+
+    ``may_be_ago`` allows how long ago it was; what is to be recorded needs a time that stays.
+    """
+    given = _string(name, value).strip()
+    if may_be_ago and (then := _ago(given)):
+        notes.append(f"{name} was read as {then:%Y-%m-%dT%H:%M:%SZ}.")
+        return then
+    found = _time(given)
     if found is None:
+        also = f", or {AGO}" if may_be_ago else ""
         raise InvalidInput(
-            f"{name} takes a time in ISO 8601, such as 2026-03-01T09:30:00Z.", code="bad_timestamp"
+            f"{name} takes a time in ISO 8601, such as 2026-03-01T09:30:00Z{also}.",
+            code="bad_timestamp",
         )
     moment, has_zone = found
     if not is_usable(moment):
@@ -112,13 +155,13 @@ def read_time(name: str, value: Any, notes: list[str]) -> datetime:
 def read_place(name: str, value: Any, notes: list[str]) -> str | datetime:
     """Return a cursor as it is, or a time."""
     found = _string(name, value).strip()
-    if _LIKE_A_TIME.match(found):
-        return read_time(name, found, notes)
+    if _LIKE_A_TIME.match(found) or _ago(found):
+        return read_time(name, found, notes, may_be_ago=True)
     if _LIKE_A_CURSOR.fullmatch(found):
         return found
     raise InvalidInput(
         f"{name} takes next_cursor exactly as an answer gave it, or a time in ISO 8601 such as"
-        " 2026-03-01T09:30:00Z.",
+        f" 2026-03-01T09:30:00Z, or {AGO}.",
         code="bad_cursor",
     )
 
@@ -190,6 +233,14 @@ def _number(name: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     raise InvalidInput(f"{name} takes a whole number, not {named(value)}.")
+
+
+def _ago(value: str) -> datetime | None:
+    try:
+        found = ago(value, now=datetime.now(UTC))
+    except OverflowError:
+        return None
+    return found if found and is_usable(found) else None
 
 
 def _time(value: str) -> tuple[datetime, bool] | None:

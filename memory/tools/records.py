@@ -17,6 +17,7 @@ from memory.tools.arguments import (
     document,
     flag,
     identifier,
+    project,
     text,
     time,
 )
@@ -137,9 +138,9 @@ def _recorded(draft: Draft, appended: Appended, notes: list[str]) -> Answer:
 
 def _shared(*, project_required: bool = False) -> tuple[Parameter, ...]:
     """Return the parameters that every record takes."""
-    project = "" if project_required else "default: the session's, else the directory's"
+    default = "" if project_required else "; default: the session's, else the directory's"
     return (
-        identifier("project_id", project, required=project_required),
+        project(f"id or name{default}", required=project_required),
         identifier("session_id", "default: the calling window's"),
         bounded(
             "source_message_id", "the message it was taken from", most=crud.MAX_SOURCE_ID_BYTES

@@ -14,6 +14,7 @@ from memory.tools.arguments import (
     count,
     flag,
     identifier,
+    project,
     text,
     time,
 )
@@ -112,12 +113,14 @@ TOOLS: Final = (
             ),
             count(default=10, most=MAX_LIMIT),
             text("source_client", "only what this client wrote: claude, codex, opencode ..."),
-            identifier("project_id"),
+            project(),
             identifier("session_id"),
             choice("kind", "", list(Kind)),
             text("role", "such as user, assistant, tool_result"),
-            time("since", "of what happened; ISO 8601; without zone UTC"),
-            time("until"),
+            time(
+                "since", "of what happened; ISO 8601 (without zone UTC), or 2h ago", may_be_ago=True
+            ),
+            time("until", may_be_ago=True),
             flag("include_system", "also instructions that clients put in themselves"),
         ),
         run=_search_history,

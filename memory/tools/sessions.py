@@ -9,7 +9,7 @@ from memory.crud.sessions import MAX_TITLE
 from memory.database import Transaction
 from memory.drafts import CLIENTS, SessionDraft, canonical_client
 from memory.tools.answers import room
-from memory.tools.arguments import bounded, count, identifier, text
+from memory.tools.arguments import bounded, count, identifier, project, text
 from memory.tools.attribution import workplace_of
 from memory.tools.pages import page_of
 from memory.tools.quotes import brief, iso, quote_message, shown
@@ -98,7 +98,7 @@ TOOLS: Final = (
                 required=True,
             ),
             text("title", most=MAX_TITLE),
-            identifier("project_id"),
+            project(),
             text("source_client", "default: the calling client"),
         ),
         run=_start_session,
