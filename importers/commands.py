@@ -56,9 +56,10 @@ def coverage_command(
     *,
     client: Client = [],  # noqa: B006 - typer reads it and never changes it
     root: Root = None,
+    mend: Annotated[bool, typer.Option("--mend", help="Store what is missing.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Read every store from its beginning and compare it with the ledger; nothing is stored.
+    """Read every store from its beginning and compare it with the ledger.
 
     Exit status: 0 when the ledger has everything, 1 when something is missing or cannot be read.
     """
@@ -68,7 +69,9 @@ def coverage_command(
     if root is not None and len(client) != 1:
         raise InvalidInput("--root needs exactly one --client.")
     folder = root.absolute() if root else None
-    clients, keepings = asyncio.run(_cover(_settings(), tuple(client), folder, quiet=as_json))
+    clients, keepings = asyncio.run(
+        _cover(_settings(), tuple(client), folder, mend=mend, quiet=as_json)
+    )
     is_whole = all(each.is_whole for each in clients)
     if as_json:
         facts: dict[str, Any] = {
@@ -87,7 +90,7 @@ def coverage_command(
 
 
 async def _cover(
-    settings: Settings, clients: tuple[str, ...], root: Path | None, *, quiet: bool
+    settings: Settings, clients: tuple[str, ...], root: Path | None, *, mend: bool, quiet: bool
 ) -> tuple[list["ClientProof"], list["Keeping"]]:
     from importers.keeping import keeping  # noqa: PLC0415
     from importers.proof import Prover  # noqa: PLC0415
@@ -99,6 +102,7 @@ async def _cover(
         environment=os.environ,
         home=Path.home(),
         root=root,
+        mend=mend,
     )
     try:
         with bar(quiet=quiet) as prover.progress:

@@ -117,12 +117,17 @@ class FileProof:
 
 @dataclass(slots=True, kw_only=True)
 class ClientProof:
-    """One client's stores; ``distinct`` counts entries once, however many files hold them."""
+    """One client's stores.
+
+    ``distinct`` counts entries once, however many files hold them; ``mended`` were missing and are
+    stored now.
+    """
 
     provider: str
     stores: list[str] = field(default_factory=list)
     files: list[FileProof] = field(default_factory=list)
     distinct: int = 0
+    mended: int = 0
     lacking: list[Lacking] = field(default_factory=list)
     unreadable_records: list[Unreadable] = field(default_factory=list)
     _gone: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -213,6 +218,7 @@ class ClientProof:
             "per_cent": self.per_cent,
             "is_whole": self.is_whole,
             "distinct": self.distinct,
+            "mended": self.mended,
             **{name: self.total(name) for name in names},
             "skipped": dict(sorted(self._skipped().items())),
             "vanished": self._gone.total(),

@@ -82,19 +82,24 @@ def _settled(draft: SessionDraft, machine: str) -> SessionDraft:
     return replace(draft, machine=machine, workplace=settled(place) if place else None)
 
 
-async def keep(database: Database, batches: Sequence[Ready]) -> list[Kept]:
+async def keep(
+    database: Database, batches: Sequence[Ready], *, with_checkpoints: bool = True
+) -> list[Kept]:
     """Store batches of one client's sources and their checkpoints in one transaction.
 
-    A draft that is refused keeps no other back. Raises Unavailable, and whatever else concerns
+    Without checkpoints, the next pass goes on where the last one ended. A draft that is refused keeps no other back. Raises Unavailable, and whatever else concerns
     the database as a whole.
     """
+    work = partial(_keep, batches, with_checkpoints=with_checkpoints)
     try:
-        return await database.transact(partial(_keep, batches, singly=False))
+        return await database.transact(partial(work, singly=False))
     except (InvalidInput, NotFound):
-        return await database.transact(partial(_keep, batches, singly=True))
+        return await database.transact(partial(work, singly=True))
 
 
-async def _keep(batches: Sequence[Ready], session: Any, *, singly: bool) -> list[Kept]:
+async def _keep(
+    batches: Sequence[Ready], session: Any, *, singly: bool, with_checkpoints: bool
+) -> list[Kept]:
     kept = [Kept() for _ in batches]
     sessions = [each for ready in batches for each in ready.sessions]
     kept[0].sessions = await crud.start_sessions(session, sessions)
@@ -110,9 +115,10 @@ async def _keep(batches: Sequence[Ready], session: Any, *, singly: bool) -> list
         edges = await crud.append(session, _edges(ready, each.answers), imported=True)
         each.edges = sum(edge.is_new for edge in edges)
         each.notes = len(await crud.append(session, ready.notes, imported=True))
-    first = batches[0]
-    states = {ready.source.key: ready.state for ready in batches}
-    await set_checkpoints(session, first.source.store.provider, first.machine, states)
+    if with_checkpoints:
+        first = batches[0]
+        states = {ready.source.key: ready.state for ready in batches}
+        await set_checkpoints(session, first.source.store.provider, first.machine, states)
     return kept
 
 

@@ -1,7 +1,8 @@
 """The proof of coverage: every store read from its beginning and compared with the ledger.
 
-Nothing is stored and no checkpoint is touched. Batches are compared one by one, and what was seen
-is kept on disk, so that memory stays bounded whatever the size of the stores.
+No checkpoint is touched, and nothing is stored unless that is asked for. Batches are compared one
+by one, and what was seen is kept on disk, so that memory stays bounded whatever the size of the
+stores.
 """
 
 import asyncio
@@ -15,18 +16,21 @@ from importers.base import Batch, Importer, Source, Store
 from importers.coverage import gaps_of, is_being_written
 from importers.echo import marked
 from importers.findings import ClientProof, FileProof, Lacking
+from importers.keep import keep, prepare
 from importers.run import Progress
 from importers.seen import Seen
 from memory import log, text
 from memory.crud.compare import Standing, compare, imported_page, unknown_sessions
 from memory.database import Database
-from memory.drafts import Draft, SessionDraft
+from memory.drafts import Draft
+from memory.errors import Conflict, Credential, InvalidInput, NotFound
 
 __all__ = ["Prover"]
 
 _log = log.get(__name__)
 
 _AT_ONCE: Final = 1000  # drafts of one look-up
+_LACKS: Final = frozenset({Standing.MISSING, Standing.CHANGED})
 _PAGE: Final = 5000  # entries of one look into the ledger
 
 
@@ -34,7 +38,8 @@ _PAGE: Final = 5000  # entries of one look into the ledger
 class Prover:
     """Compares clients' stores with the ledger.
 
-    ``root`` takes the place of the folder in which a client's store is looked for.
+    ``root`` takes the place of the folder in which a client's store is looked for. With ``mend``
+    what is missing is stored: an import would not read again what lies before its checkpoint.
     """
 
     database: Database
@@ -42,6 +47,7 @@ class Prover:
     environment: Mapping[str, str]
     home: Path
     root: Path | None = None
+    mend: bool = False
     progress: Callable[[Progress], None] | None = None
     _lacking: list[tuple[FileProof, Lacking, Draft]] = field(default_factory=list)
 
@@ -93,24 +99,48 @@ class Prover:
                 file.failed = type(error).__name__
                 return file
             client.count_read(file, batch)
-            await self._compare(batch, file, client, seen)
+            await self._compare(source, batch, file, client, seen)
             file.gaps = gaps_of(batch.state)
             if batch.finished:
                 return file
             state = batch.state
 
     async def _compare(
-        self, batch: Batch, file: FileProof, client: ClientProof, seen: Seen
+        self, source: Source, batch: Batch, file: FileProof, client: ClientProof, seen: Seen
     ) -> None:
         drafts = marked(batch.drafts)
+        names = [text.clean(each.source_id)[0] for each in drafts if each.source_id]
+        await asyncio.to_thread(seen.add, names)
+        found = await self._standings(drafts)
+        sessions = {each.id: each for each in batch.sessions}
+        look = partial(unknown_sessions, ids=list(sessions))
+        unknown = await self.database.transact(look)
+        if self.mend and (unknown or not _LACKS.isdisjoint(found)):
+            lacked = sum(each in _LACKS for each in found)
+            await self._store(source, batch, file)
+            found = await self._standings(drafts)
+            unknown = await self.database.transact(look)
+            client.mended += lacked - sum(each in _LACKS for each in found)
+        for draft, standing in zip(drafts, found, strict=True):
+            self._count(draft, standing, file, client)
+        for each in unknown:
+            name = f"session {sessions[each].source_session_id}"
+            client.lack(file, Lacking(path=file.path, id=name, offset=None, is_changed=False))
+
+    async def _standings(self, drafts: Sequence[Draft]) -> list[Standing]:
+        found: list[Standing] = []
         for start in range(0, len(drafts), _AT_ONCE):
             some = drafts[start : start + _AT_ONCE]
-            names = [text.clean(each.source_id)[0] for each in some if each.source_id]
-            await asyncio.to_thread(seen.add, names)
-            found = await self.database.transact(partial(compare, drafts=some))
-            for draft, standing in zip(some, found, strict=True):
-                self._count(draft, standing, file, client)
-        await self._count_sessions(batch.sessions, file, client)
+            found += await self.database.transact(partial(compare, drafts=some))
+        return found
+
+    async def _store(self, source: Source, batch: Batch, file: FileProof) -> None:
+        machine = self.database.settings.machine
+        ready = await asyncio.to_thread(prepare, source, batch, machine=machine)
+        try:
+            await keep(self.database, [ready], with_checkpoints=False)
+        except (Conflict, Credential, InvalidInput, NotFound) as error:
+            file.failed = f"{error.code}: {error}"
 
     def _count(
         self, draft: Draft, standing: Standing, file: FileProof, client: ClientProof
@@ -118,21 +148,12 @@ class Prover:
         file.entries += 1
         if standing is Standing.OLDER:
             file.older += 1
-        if standing not in {Standing.MISSING, Standing.CHANGED}:
+        if standing not in _LACKS:
             return
         lacking = Lacking.of(draft, path=file.path, is_changed=standing is Standing.CHANGED)
         if client.lack(file, lacking):
             light = replace(draft, content="", payload=None, fingerprint=draft.content_hash)
             self._lacking.append((file, lacking, light))
-
-    async def _count_sessions(
-        self, sessions: Sequence[SessionDraft], file: FileProof, client: ClientProof
-    ) -> None:
-        ids = {each.id: each for each in sessions}
-        unknown = await self.database.transact(partial(unknown_sessions, ids=list(ids)))
-        for each in unknown:
-            name = f"session {ids[each].source_session_id}"
-            client.lack(file, Lacking(path=file.path, id=name, offset=None, is_changed=False))
 
     async def _look_again(self, client: ClientProof) -> None:
         """Look once more for what was not there: an importer may have been about to store it."""

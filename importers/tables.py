@@ -39,6 +39,8 @@ def _show_client(client: ClientProof) -> None:
         f" {client.records:,} records, {client.total('entries'):,} entries"
         f" ({client.distinct:,} of them different), {lacks:,} missing or changed"
     )
+    if client.mended:
+        say(f"  {client.mended:,} entries that were missing are stored now")
     shown = [file for file in client.files if not file.is_whole]
     shown += [file for file in client.files if file.is_whole][:MAX_FILES]
     if shown:
@@ -67,6 +69,8 @@ def _show_faults(client: ClientProof) -> None:
         place = "" if each.offset is None else f" at {one_line(str(each.offset))}"
         say(f"  {why}: {one_line(each.id)}{place} of {one_line(each.path)}")
     _more(client.total("missing") + client.total("changed") - len(client.lacking[:_SHOWN]), "")
+    if client.lacking:
+        say("  `memory import` reads what is new; `memory coverage --mend` stores the rest")
     for record in client.unreadable_records[:_SHOWN]:
         say(f"  unreadable: {one_line(record.path)} at {record.offset}: {record.reason}")
     _more(client.total("unreadable") - len(client.unreadable_records[:_SHOWN]), "")

@@ -9,7 +9,9 @@ from importers.proof import Prover
 from memory.database import Database
 
 
-async def proved(database: Database, root: Path, importer: Importer) -> ClientProof:
+async def proved(
+    database: Database, root: Path, importer: Importer, *, mend: bool = False
+) -> ClientProof:
     """Return how a store at this root compares with the ledger."""
     prover = Prover(
         database=database,
@@ -17,6 +19,7 @@ async def proved(database: Database, root: Path, importer: Importer) -> ClientPr
         environment={},
         home=Path("/nonexistent"),
         root=root,
+        mend=mend,
     )
     (client,) = await prover.run()
     for file in client.files:

@@ -2,10 +2,11 @@
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
-from imports import copied, digests, line, run
+from imports import copied, digests, entries, held, line, run, wanted
 from proofs import numbers, proved
 from readings import DATA, expected, stores
 
@@ -23,6 +24,7 @@ STORES = [
     for client in IMPORTERS
     for folder in stores(client)
 ]
+SESSION = "ses_dd8213889ffeWOJxZ2xp7MJNa6"
 NEWEST = DATA / "claude" / "2.1.332"
 
 
@@ -103,6 +105,40 @@ async def test_a_store_that_goes_back_to_an_older_state_is_covered_still(
     found = await proved(database, root, OpenCodeImporter())
     assert found.is_whole
     assert numbers(found) == {"older": 1}
+
+
+async def test_what_lies_before_a_checkpoint_is_mended_and_the_checkpoint_stays(
+    database: Database, tmp_path: Path
+) -> None:
+    root = copied(DATA / "opencode" / "1.1.65", tmp_path)
+    await run(database, root, OpenCodeImporter())
+    part = next(each for each in root.rglob("prt_*.json") if "Second [[" in each.read_text())
+    secret = "ghp_" + "x1Y2" * 9
+    part.write_text(part.read_text().replace("Second [[", f"With {secret} [["))
+    machine = database.settings.machine
+    look = partial(crud.get_checkpoints, provider="opencode", machine=machine)
+    before = await database.transact(look)
+    await run(database, root, OpenCodeImporter())
+    assert numbers(await proved(database, root, OpenCodeImporter())) == {"changed": 1, "lacking": 1}
+    mended = await proved(database, root, OpenCodeImporter(), mend=True)
+    assert (mended.mended, numbers(mended), mended.is_whole) == (1, {}, True)
+    assert (await proved(database, root, OpenCodeImporter(), mend=True)).mended == 0
+    assert await database.transact(look) == before
+    texts = [each.content for each in await entries(database, "opencode", SESSION)]
+    assert any("With [redacted:github-token] [[" in text for text in texts)
+    assert secret not in str(texts)
+
+
+async def test_a_ledger_that_was_lost_is_filled_by_mending_alone(
+    database: Database, tmp_path: Path
+) -> None:
+    root = copied(DATA / "claude" / "2.1.197", tmp_path)
+    want = expected(DATA / "claude" / "2.1.197")
+    filled = await proved(database, root, ClaudeImporter(), mend=True)
+    assert filled.is_whole
+    assert await held(database, "claude", want["sessions"]) == wanted("claude", want["sessions"])
+    report = await run(database, root, ClaudeImporter())
+    assert (report.records, report.drafts - report.known) == (want["records"], 0)
 
 
 async def test_what_the_client_removed_is_told_and_is_no_fault(
