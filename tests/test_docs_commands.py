@@ -47,6 +47,7 @@ READING = (
     "memory sessions --client codex --limit 5",
     "memory show ID",
     "memory status",
+    "memory upgrade",
     "memory url",
 )
 SERVER = (
@@ -69,6 +70,7 @@ SCHEMA_TOOLS = ("python -m memory.mcp_server --write-handshake",)
 ELSEWHERE = {
     "claude -p": "needs an account",
     "git pull": "the network",
+    "memory brief": "says nothing where nothing is recorded; test_brief.py runs it",
     "loginctl enable-linger": "changes the machine",
     "memory-import service install": "changes the machine; test_installation.py runs it",
     "memory-import service install|uninstall|status": "the same",

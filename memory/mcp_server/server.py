@@ -10,6 +10,8 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from memory.mcp_server.identity import INSTRUCTIONS, NAME, TITLE, VERSION
+from memory.mcp_server.prompts import get_prompt, list_prompts
+from memory.mcp_server.resources import list_resources, list_templates, reading
 from memory.tools import TOOLS, Caller, Tool, Toolbox
 
 __all__ = ["build_server"]
@@ -33,6 +35,10 @@ def build_server(toolbox: Toolbox) -> Server[Any]:
         text = await toolbox.call(params.name, arguments, _caller(context, meta))
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 
+    async def read(tool: str, arguments: Mapping[str, str], context: Context) -> str:
+        meta = (context.params or {}).get("_meta") or {}
+        return await toolbox.call(tool, arguments, _caller(context, meta))
+
     server: Server[Any] = Server(
         NAME,
         version=VERSION,
@@ -40,24 +46,14 @@ def build_server(toolbox: Toolbox) -> Server[Any]:
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_list_prompts=_no_prompts,
-        on_list_resources=_no_resources,
-        on_list_resource_templates=_no_templates,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=reading(read),
     )
     server.middleware = [_mark_wrong_arguments]
     return server
-
-
-async def _no_prompts(_context: Context, _params: object) -> types.ListPromptsResult:
-    return types.ListPromptsResult(prompts=[])
-
-
-async def _no_resources(_context: Context, _params: object) -> types.ListResourcesResult:
-    return types.ListResourcesResult(resources=[])
-
-
-async def _no_templates(_context: Context, _params: object) -> types.ListResourceTemplatesResult:
-    return types.ListResourceTemplatesResult(resource_templates=[])
 
 
 async def _mark_wrong_arguments(ctx: Context, call_next: CallNext) -> HandlerResult:

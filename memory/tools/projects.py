@@ -95,8 +95,8 @@ TOOLS: Final = (
         name="list_projects",
         title="List projects",
         description=(
-            "List the projects of the ledger by name, with id, bindings (the git remotes, repository"
-            " roots and directories that belong to each) and how much each holds."
+            "List the projects by name, with id, bindings (git remotes, repository roots,"
+            " directories) and how much each holds."
         ),
         parameters=(text("cursor", "next_cursor of the last answer"),),
         run=_list_projects,
@@ -106,7 +106,7 @@ TOOLS: Final = (
         title="Create a project",
         description=(
             "Create a project and return its id and bindings; a name that exists (letter case"
-            " ignored) returns that project unchanged. Repositories get theirs by themselves."
+            " ignored) returns that project unchanged."
         ),
         parameters=(
             text("name", f"at most {MAX_NAME} characters", most=MAX_NAME, required=True),

@@ -88,7 +88,7 @@ TOOLS: Final = (
         title="Status",
         description=(
             "Say who the calling window is (client, session, project) and what told each, whether"
-            " the ledger can be reached, what each client has in it, and whether entries wait."
+            " the ledger can be reached, and what each client has in it."
         ),
         parameters=(),
         run=_status,

@@ -56,12 +56,15 @@ class Tool:
     without_database: Callable[[Caller, LedgerError], Answer] | None = None
 
     def schema(self) -> dict[str, Any]:
-        """Return the input schema: flat, without unions, references or null."""
+        """Return the input schema: flat, without unions, references or null.
+
+        Nor does it say that other names are refused: the call says so, and some models' programs
+        take no such schema.
+        """
         schema: Mapping[str, Any] = {each.name: each.schema() for each in self.parameters}
         required = [each.name for each in self.parameters if each.required]
         return {
             "type": "object",
             "properties": schema,
             **({"required": required} if required else {}),
-            "additionalProperties": False,
         }
