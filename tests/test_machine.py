@@ -165,9 +165,17 @@ async def test_a_machine_is_found_by_its_id_and_by_a_label_that_only_it_has(
         await find("desk")
 
 
-async def test_a_host_that_is_called_like_a_secret_is_a_machine_all_the_same(
-    database: Database,
+@pytest.mark.parametrize(
+    ("name", "label"), [("password-host", "password-host"), ("x" * 253, "x" * 100), (" ", "id-1")]
+)
+async def test_no_host_name_keeps_a_machine_from_being_known(
+    database: Database, name: str, label: str
 ) -> None:
+    await database.transact(lambda s: crud.label_machine(s, "id-1", name, is_usual=True))
+    assert await database.transact(crud.machine_labels) == {"id-1": label}
+
+
+async def test_a_machine_may_be_called_like_a_secret(database: Database) -> None:
     await database.transact(lambda s: crud.label_machine(s, "db-password-1", "password-host"))
     assert (await database.transact(crud.machine_labels))["db-password-1"] == "password-host"
 

@@ -1,8 +1,10 @@
 """Two machines, one ledger: through real imports of homes that were synced, copied and mounted."""
 
+import asyncio
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -136,6 +138,30 @@ async def test_a_mount_at_another_place_goes_on_where_the_last_ended(
         assert not any(Path(each).is_absolute() for each in states)
     notes = select(Entry.content).where(Entry.kind == Kind.EVENT)
     assert list(await database.transact(lambda s: s.scalars(notes))) == []
+
+
+async def test_a_mounted_home_is_watched_like_this_machine_s_own(
+    environment: dict[str, str], database: Database, tmp_path: Path
+) -> None:
+    go_on(tmp_path, "one")
+    command = [sys.executable, "-m", "importers", "--watch", "--json", "--poll", "0.2"]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        *("--root", str(tmp_path), "--machine", "laptop"),
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    async with asyncio.timeout(SECONDS):
+        assert counts(json.loads(await process.stdout.readline())) == (1, 1)
+        go_on(tmp_path, "two", second=1)
+        assert counts(json.loads(await process.stdout.readline())) == (1, 1)
+        process.send_signal(signal.SIGTERM)
+        _, errors = await process.communicate()
+    assert (process.returncode, errors) == (0, b"")
+    found = await entries(database, "claude", SESSION)
+    assert [each.machine for each in found] == ["laptop", "laptop"]
 
 
 def test_a_copy_that_lost_a_file_or_was_cut_is_told(

@@ -13,6 +13,7 @@ from memory.crud.records import get_head
 from memory.drafts import Draft, Kind
 from memory.errors import InvalidInput
 from memory.models import Checkpoint, Entry, Head, Session
+from memory.text import clean
 
 __all__ = [
     "MAX_LABEL",
@@ -48,10 +49,14 @@ async def label_machine(
 ) -> bool:
     """Record what a machine is called and return whether that is new; the newest label counts.
 
-    A usual one, which nobody chose, gives way to one that somebody chose. Raises InvalidInput.
+    A usual one, which nobody chose, gives way to one that somebody chose, and is cut where it is
+    too long. Raises InvalidInput, and Credential for a label that holds one.
     """
     machine = clean_name(machine, where="machine", most=MAX_KEY_BYTES // 4)
-    label = clean_name(label, where="label", most=MAX_LABEL)
+    if is_usual:
+        label = clean(label)[0].strip()[:MAX_LABEL] or machine
+    else:
+        label = clean_name(label, where="label", most=MAX_LABEL)
     await lock_names(session, [head_name(None, Kind.MACHINE, machine)])
     head = await get_head(session, None, Kind.MACHINE, machine)
     if head is not None:
