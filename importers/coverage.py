@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from importers.alarm import STRANGE, is_strange
 from importers.base import Importer, Source, Store
-from importers.claude.retention import retention_days, writes_nothing
+from importers.keeping import SOON_DAYS, keeping
 from importers.registry import importers_of
 from importers.run import GONE, without_gone
 from importers.standby import lock_name
@@ -95,7 +95,7 @@ def covered(settings: Settings) -> Iterator[Check]:
         yield _coverage(importer, stores, states[importer.provider])
         for store in stores:
             if store.provider == "claude":
-                yield _retention(store.root)
+                yield _retention(store.root, states[importer.provider])
     said = f"an importer watches {', '.join(watched)}" if watched else "no importer is watching"
     yield Check("watch", ok=True, detail=said)
 
@@ -146,15 +146,19 @@ def _coverage(
     return Check(importer.provider, ok=False, detail=detail, remedy=remedy)
 
 
-def _retention(root: Path) -> Check:
-    reason = writes_nothing(root, os.environ)
-    if reason:
-        remedy = f"Remove {reason} from {root}/settings.json or the environment."
-        detail = f"Claude Code writes no transcripts ({reason})"
-        return Check("claude keeps", ok=False, detail=detail, remedy=remedy)
-    detail = (
-        f"Claude Code deletes transcripts after {retention_days(root)} days; the ledger does not"
+def _retention(root: Path, states: Mapping[str, Mapping[str, Any]]) -> Check:
+    """Say how long Claude Code keeps what is in a store, and what it will delete soon."""
+    files = [Path(str(state.get("path", key))) for key, state in states.items()]
+    (kept,) = keeping(
+        "claude", [root], files, environment=os.environ, here=Path.cwd(), now=time.time()
     )
+    if not kept.is_writing:
+        remedy = "Remove that setting, or that variable, so that there is something to import."
+        return Check("claude keeps", ok=False, detail=kept.detail, remedy=remedy)
+    detail = f"{kept.detail}; the ledger does not"
+    if kept.due:
+        days = kept.due[0].days_left
+        detail += f"; {len(kept.due):,} are due within {SOON_DAYS} days, the next in {days:.0f}"
     return Check("claude keeps", ok=True, detail=detail)
 
 

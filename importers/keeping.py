@@ -68,7 +68,7 @@ def _claude(
     reason = writes_nothing(root, environment)
     found = retention(root, here=here)
     if reason or not found.days:
-        said = reason or f"{found.file}"
+        said = reason or f"cleanupPeriodDays = 0 in {found.file}"
         detail = f"Claude Code writes no transcripts ({said})"
         return Keeping(client="claude", days=found.days, detail=detail, is_writing=False)
     source = f"set in {found.file}" if found.file else "its default"

@@ -137,6 +137,19 @@ def test_transcripts_that_will_be_deleted_soon_are_named_with_their_days(tmp_pat
     assert (off.is_writing, off.due) == (False, ())
 
 
+def test_the_doctor_says_what_is_due(environment: dict[str, str], home: Path) -> None:
+    now = time.time()
+    paths = sorted((home / ".claude").rglob("*.jsonl"))
+    for path, age in zip(paths, (28.2, 1, 1), strict=True):
+        os.utime(path, (now - age * DAY, now - age * DAY))
+    done = program(environment, "doctor", "--json", module="memory.cli")
+    checks = {each["name"]: each for each in json.loads(done.stdout)["checks"]}
+    assert checks["claude keeps"]["detail"] == (
+        "Claude Code deletes transcripts after 30 idle days (its default); the ledger does not;"
+        " 1 are due within 7 days, the next in 2"
+    )
+
+
 def test_what_is_due_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from importers.findings import ClientProof  # noqa: PLC0415 - used by this test alone
 

@@ -84,7 +84,7 @@ def writes_nothing(root: Path, environment: Mapping[str, str]) -> str:
     """Return the setting that keeps the client from writing transcripts, or an empty string."""
     if environment.get(_SWITCH):
         return _SWITCH
-    return "" if retention_days(root) > 0 else f"{_SETTING} = {retention_days(root)}"
+    return "" if retention_days(root) > 0 else f"{_SETTING} = 0"
 
 
 def due(files: Iterable[Path], *, days: int, within: float, now: float) -> Sequence[Due]:
