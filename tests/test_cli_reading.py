@@ -119,6 +119,30 @@ def test_sessions_lists_titles_and_filters_by_project_and_client(
     assert str(SESSION)[:13] in text
 
 
+async def test_a_session_without_title_is_listed_by_the_first_line_of_its_user(
+    database: Database, environment: dict[str, str]
+) -> None:
+    async def fill(session: Any) -> None:
+        for name in ("first", "silent"):
+            await crud.start_session(
+                session,
+                SessionDraft(provider="claude", source_session_id=name, source_client="claude"),
+            )
+        later = message(3, "user", "And then?")
+        begins = message(2, "user", f"\n  Why does it {ESCAPE}stall?  \nIt did not before.")
+        await crud.append(session, [later, message(1, "assistant", "Ready."), begins])
+
+    await database.transact(fill)
+    found = answer(environment, "sessions")["sessions"]
+    lines = {each["source_session_id"]: each["first_line"] for each in found}
+    assert lines == {"first": f"Why does it {ESCAPE}stall?", "silent": None}
+    assert [each["title"] for each in found] == [None, None]
+    rows = shown(environment, "sessions").splitlines()
+    assert rows[0].endswith("title or first line")
+    assert rows[1].endswith(" -")  # it began now, and the other one's entries are older
+    assert rows[2].endswith(" Why does it stall?")
+
+
 @pytest.mark.usefixtures("filled")
 def test_show_pages_through_a_conversation_by_a_short_id(environment: dict[str, str]) -> None:
     short = str(SESSION)[:8]
