@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from memory import crud, search
 from memory.crud.append import Appended
 from memory.crud.heads import of_keys
+from memory.crud.known import LOOKUPS
 from memory.database import Database
 from memory.drafts import Draft, Kind, SessionDraft
 from memory.errors import AppendOnly, Conflict, Credential, InvalidInput, NotFound
@@ -426,3 +427,50 @@ async def test_heads_are_found_by_their_index_however_many_there_are(ledger: Dat
 async def _plan(session: AsyncSession, statement: Select[Head]) -> str:
     sql = statement.compile(dialect=dialect(), compile_kwargs={"literal_binds": True})
     return "\n".join((await session.scalars(text(f"EXPLAIN {sql}"))).all())
+
+
+async def test_a_large_batch_keeps_the_order_of_its_drafts(ledger: Database) -> None:
+    drafts = [message(f"{n}", source_id=f"{997 * n % 1000:03}") for n in range(131)]
+    await append(ledger, *drafts, imported=True)
+    contents = await ledger.transact(lambda s: s.scalars(select(Entry.content).order_by(Entry.seq)))
+    assert contents.all() == [draft.content for draft in drafts]
+
+
+async def test_what_the_driver_wrote_is_rolled_back_with_its_transaction(ledger: Database) -> None:
+    class Stop(Exception):
+        pass
+
+    async def work(session: AsyncSession) -> None:
+        await crud.append(session, [message()])
+        raise Stop
+
+    with pytest.raises(Stop):
+        await ledger.transact(work)
+    assert await count(ledger) == 0
+    await append(ledger, message())
+    assert await count(ledger) == 1
+
+
+async def test_an_append_on_a_connection_that_died_is_made_on_another(ledger: Database) -> None:
+    one = Database(replace(ledger.settings, pool_size=1, max_overflow=0))
+    backend = await one.transact(lambda s: s.scalar(text("SELECT pg_backend_pid()")))
+    await run_as_owner(ledger.settings, f"SELECT pg_terminate_backend({backend})")
+    [appended] = await append(one, message())
+    assert appended.is_new
+    await one.close()
+
+
+async def test_what_a_batch_is_compared_with_is_found_by_indexes(ledger: Database) -> None:
+    async def plan(session: AsyncSession, statement: str) -> str:
+        await session.execute(text(f"PREPARE looked AS {statement}"))
+        await session.execute(text("SET LOCAL plan_cache_mode = force_generic_plan"))
+        lines = await session.scalars(text("EXPLAIN EXECUTE looked (NULL, NULL)"))
+        found = "\n".join(lines)
+        await session.execute(text("DEALLOCATE looked"))
+        return found
+
+    await append(ledger, *[message(source_id=f"m{n}") for n in range(100)], imported=True)
+    for statement, index in LOOKUPS:
+        found = await ledger.transact(partial(plan, statement=statement))
+        assert index in found, found
+        assert "Seq Scan on entries" not in found, found

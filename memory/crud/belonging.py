@@ -26,7 +26,7 @@ async def complete(session: AsyncSession, batch: Sequence[Prepared]) -> None:
     wanted = sessions_of(batch)
     if wanted:
         rows = await rows_of(session, _SESSIONS, list(wanted))
-        belong(batch, {row.id: (row.project_id, row.provider) for row in rows})
+        belong(batch, {row["id"]: (row["project_id"], row["provider"]) for row in rows})
 
 
 def sessions_of(batch: Iterable[Prepared]) -> set[uuid.UUID]:
@@ -36,14 +36,15 @@ def sessions_of(batch: Iterable[Prepared]) -> set[uuid.UUID]:
 
 def belong(batch: Sequence[Prepared], sessions: Mapping[uuid.UUID, SessionOf]) -> None:
     """Do what `complete` does with sessions that were read already."""
-    unknown = sessions_of(batch) - set(sessions)
+    unknown = sessions_of(batch).difference(sessions)
     if unknown:
         raise NotFound(f"No session has the id {min(unknown)}; start_session gives one.")
     for each in batch:
-        if each.draft.session_id is None:
+        draft = each.draft
+        if draft.session_id is None or (draft.provider and each.project_id is not None):
             continue
-        project_id, provider = sessions[each.draft.session_id]
+        project_id, provider = sessions[draft.session_id]
         if each.project_id is None:
             each.project_id = project_id
-        if not each.draft.provider:
-            each.draft = replace(each.draft, provider=provider)
+        if not draft.provider:
+            each.draft = replace(draft, provider=provider)

@@ -4,6 +4,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final, cast
 
 from sqlalchemy import Table, select
@@ -17,11 +18,11 @@ from memory.database.statements import rows_of, to_json
 from memory.drafts import canonical_client, client_names
 from memory.models import Entry, Head
 
-__all__ = ["Known", "KnownEntries"]
+__all__ = ["LOOKUPS", "Known", "KnownEntries"]
 
-# Each pair is looked up by itself, by an index. Of two lists the planner would take the session
-# alone and read all of it; and without OFFSET it may decide, while there is little, to read all
-# there is, and stay with that.
+# Each pair is looked up by itself: of two lists the planner would take the session alone and read
+# all of it. The order keeps it to the index that ends with the version also while there is so
+# little that any would do, because it stays with a plan for long.
 _PAIRS: Final = """
     SELECT found.*
     FROM unnest($1::{type}[], $2::text[]) AS wanted (scope, source_id)
@@ -29,7 +30,7 @@ _PAIRS: Final = """
         SELECT id, session_id, version, content_hash, source_client, provider, source_id
         FROM entries
         WHERE entries.{scope} = wanted.scope AND entries.source_id = wanted.source_id
-        OFFSET 0
+        ORDER BY version
     ) AS found
 """
 _IN_SESSION: Final = _PAIRS.format(type="uuid", scope="session_id")
@@ -43,9 +44,16 @@ _WITH_SESSIONS: Final = """
         SELECT id, session_id, version, content_hash, source_client, provider, source_id
         FROM entries
         WHERE entries.session_id = wanted.session_id AND entries.source_id = wanted.source_id
-        OFFSET 0
+        ORDER BY version
     ) AS found ON true
 """
+
+LOOKUPS: Final = (
+    (_IN_SESSION, "uq_entries_session_id_source_id_version"),
+    (_WITH_SESSIONS, "uq_entries_session_id_source_id_version"),
+    (_IN_PROVIDER, "ix_entries_provider_source_id"),
+)
+"""What is asked for every batch, and the index that has to answer it."""
 
 # The tables themselves: the ORM's bookkeeping would cost more than the query.
 _ENTRIES: Final = cast("Table", Entry.__table__)
@@ -96,8 +104,8 @@ class KnownEntries:
         rows: Sequence[Any] = []
         if sessions_of(batch):
             rows = await rows_of(session, _WITH_SESSIONS, *_pairs(batch))
-        belong(batch, {row.its_id: (row.its_project, row.its_provider) for row in rows})
-        known._keep({row.id: row for row in rows if row.id is not None}, batch)
+        belong(batch, {row["its_id"]: (row["its_project"], row["its_provider"]) for row in rows})
+        known._keep({row["id"]: row for row in rows if row["id"]}, batch)
         return known
 
     def find(self, each: Prepared) -> Known | None:
@@ -170,7 +178,7 @@ class KnownEntries:
         wanted = [each for each in batch if each.draft.source_id is not None]
         if not wanted:
             return
-        rows = {row.id: row for row in await rows_of(session, _IN_SESSION, *_pairs(wanted))}
+        rows = {row["id"]: row for row in await rows_of(session, _IN_SESSION, *_pairs(wanted))}
         if self.imported:
             pairs = {
                 (name, each.draft.source_id)
@@ -178,15 +186,15 @@ class KnownEntries:
                 for name in client_names(each.draft.provider)
             }
             elsewhere = await rows_of(session, _IN_PROVIDER, *map(list, zip(*pairs, strict=True)))
-            rows |= {row.id: row for row in elsewhere}
+            rows |= {row["id"]: row for row in elsewhere}
         self._keep(rows, wanted)
 
     def _keep(self, rows: Mapping[uuid.UUID, Any], wanted: Sequence[Prepared]) -> None:
         """Remember what was found for these drafts, oldest versions first."""
         scopes = {each.draft.session_id: self._scope(each) for each in wanted}
-        for row in sorted(rows.values(), key=lambda row: int(row.version)):
-            scope = scopes.get(row.session_id) or canonical_client(row.provider)
-            self.versions[scope, row.source_id].append(Known(*row[:5]))
+        for row in sorted(rows.values(), key=itemgetter("version")):
+            scope = scopes.get(row["session_id"]) or canonical_client(row["provider"])
+            self.versions[scope, row["source_id"]].append(Known(*row[:5]))
 
     async def _read_heads(self, session: AsyncSession, batch: Sequence[Prepared]) -> None:
         keys = {each.head_key for each in batch if each.head_key is not None}
