@@ -18,6 +18,8 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Final
 
+from importers.regular import opened
+
 __all__ = ["Copies", "columns", "reading", "stamp"]
 
 BUSY_SECONDS: Final = 5.0  # how long SQLite itself waits for the client's lock
@@ -137,7 +139,7 @@ def _begin(path: Path, copies: Copies) -> sqlite3.Connection:
 
 def _direct_options(path: Path) -> str | None:
     """Return how to open the database where it lies; None when that would write beside it."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         header = file.read(_HEADER_BYTES)
     if not header:
         return "mode=ro"  # the client has just made it

@@ -35,6 +35,7 @@ from importers.base import (
     Unreadable,
 )
 from importers.lines import MARK_BYTES, MAX_LINE_BYTES, Line, Plain, Text, lines
+from importers.regular import opened
 from memory.drafts import Draft, SessionDraft
 
 __all__ = ["PACKED", "Malformed", "Normalise", "Normalised", "Record", "decode", "present", "read"]
@@ -168,7 +169,7 @@ def _opened(path: Path, *, packed: bool) -> Iterator[tuple[Text, os.stat_result]
         status = path.stat()
         yield open_archive(str(path), status.st_ino, status.st_size, status.st_mtime_ns), status
         return
-    with path.open("rb") as file:
+    with opened(path) as file:
         yield Plain(file), os.fstat(file.fileno())
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from importers.claude.blocks import blocks_of
 from importers.claude.head import is_kept
+from importers.regular import opened
 from importers.tail import Malformed, decode
 
 __all__ = ["copied_uuids"]
@@ -48,7 +49,7 @@ def _common(path: Path, other: Path) -> list[str]:
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Key]]:
-    with path.open("rb") as file:
+    with opened(path) as file:
         for line in file:
             try:
                 row = decode(line)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from importers.regular import opened
 from importers.tail import Malformed, decode
 
 __all__ = ["LAST_COPYING", "Head", "is_kept", "peek", "version_of"]
@@ -54,7 +55,7 @@ def peek(path: Path) -> Head | None:
     Raises OSError.
     """
     own = ""
-    with path.open("rb") as file:
+    with opened(path) as file:
         while file.tell() < PEEK_BYTES and (line := file.readline(PEEK_BYTES)):
             try:
                 row = decode(line)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from importers.regular import opened
 from importers.tail import Malformed, decode
 
 __all__ = ["SUFFIX", "Place", "last_uuids", "sub_agents", "transcripts"]
@@ -72,7 +73,7 @@ def _holds_call(path: Path, call: str) -> bool:
     """Tell whether a transcript has this tool call; one that cannot be read has not."""
     needle = json.dumps(call).encode()
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return any(needle in line and _is_call(line, call) for line in file)
     except OSError:
         return False  # reading it as a source says so
@@ -133,6 +134,6 @@ def last_uuids(path: Path) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def _last_uuids(path: Path, _inode: int, size: int) -> frozenset[str]:
-    with path.open("rb") as file:
+    with opened(path) as file:
         file.seek(max(0, size - _TAIL_BYTES))
         return frozenset(found.decode() for found in _UUID.findall(file.read(_TAIL_BYTES)))

@@ -7,6 +7,7 @@ from typing import Any, Final
 from importers.attachments import label
 from importers.calls import plain
 from importers.claude.blobs import blob, is_blob, without_blobs
+from importers.regular import opened
 
 __all__ = ["MAX_RESULT_BYTES", "result_text", "saved_output"]
 
@@ -50,7 +51,7 @@ def saved_output(text: str, folder: Path | None) -> tuple[str, str] | None:
     if folder.is_symlink() or path.is_symlink() or not path.is_file():
         return None
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             whole = file.read(MAX_RESULT_BYTES)
     except OSError:
         return None  # the preview says that there is more, and where

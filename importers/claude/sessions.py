@@ -14,6 +14,7 @@ from typing import Any, Final
 from importers.base import moment
 from importers.claude.harness import WARMUP
 from importers.claude.place import Place
+from importers.regular import opened
 from importers.tail import Malformed
 from memory.drafts import SessionDraft
 
@@ -140,7 +141,7 @@ def _chain_root(row: Mapping[str, Any], context: dict[str, Any]) -> str:
 def _meta(path: Path) -> dict[str, Any]:
     """Return what the client wrote beside a sub-agent's transcript; nothing when unreadable."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             value = json.loads(file.read(_META_BYTES))
     except (OSError, ValueError):
         return {}  # the description is an ornament; the transcript tells the rest

@@ -10,6 +10,7 @@ from importers.claude.head import peek
 from importers.claude.place import Place, last_uuids, transcripts
 from importers.claude.recent import count_from, floor, keep_counts, meet
 from importers.claude.sessions import PROVIDER, Owner, session_draft
+from importers.regular import opened
 from importers.tail import Normalised, Record, decode
 from memory.drafts import Draft
 
@@ -60,7 +61,7 @@ def waiting_title(session: str, context: dict[str, Any], place: Place) -> list[D
     if "title_at" not in context:
         return []
     offset = context.pop("title_at")
-    with place.path.open("rb") as file:
+    with opened(place.path) as file:
         file.seek(offset)
         raw = file.readline().rstrip(b"\n")
     record = Record(value=decode(raw), raw=raw, path=str(place.path), offset=offset)

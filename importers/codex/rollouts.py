@@ -12,6 +12,7 @@ from typing import Final
 from importers.archive import Archive, Damaged
 from importers.base import Source, Store
 from importers.codex.thread import FORKED_FROM, thread_of
+from importers.regular import opened
 from importers.tail import PACKED
 
 __all__ = ["ARCHIVED", "SESSIONS", "Forks", "rollouts"]
@@ -88,7 +89,7 @@ def _header(path: Path) -> bytes:
     try:
         if path.name.endswith(PACKED):
             return Archive(str(path)).read(_HEADER_BYTES)
-        with path.open("rb") as file:
+        with opened(path) as file:
             return file.read(_HEADER_BYTES)
     except (Damaged, OSError):
         return b""  # reading the source itself will say what is wrong with it

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from importers import sqlite_store
+from importers.regular import opened
 from importers.sqlite_store import Copies
 from memory import log
 
@@ -82,7 +83,9 @@ def _is_state(path: Path) -> re.Match[str] | None:
 
 def _from_index(path: Path) -> dict[str, str]:
     titles: dict[str, str] = {}
-    for line in path.read_bytes().splitlines():
+    with opened(path) as file:
+        lines = file.read().splitlines()
+    for line in lines:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):

@@ -10,6 +10,7 @@ could not be read.
 """
 
 import copy
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from importers.base import Batch, Source
 from importers.opencode.message import Message, Part, decoded, time_of
 from importers.opencode.reading import Reading
 from importers.opencode.session import Conversation
+from importers.regular import NO_FILE, opened
 from importers.tail import Malformed
 
 __all__ = ["Layout", "read_files"]
@@ -166,11 +168,11 @@ class _Files:
         return known if known is None or name in self.open else known.split("|", 1)[0]
 
     def _look(self, name: str) -> str:
-        look = _look(self._layout.messages / f"{name}{_JSON}")
+        look = _look_of_one(self._layout.messages / f"{name}{_JSON}")
         return f"{look}|{self._look_of_parts(name)}" if name in self.open else look
 
     def _look_of_parts(self, name: str) -> str:
-        return " ".join(_look(path) for path in self._part_files(name))
+        return " ".join(_look_of_one(path) for path in self._part_files(name))
 
     def _part_files(self, message: str) -> list[Path]:
         folder = self._layout.parts / message
@@ -198,9 +200,14 @@ def _session(layout: Layout) -> dict[str, Any]:
 
 def _decoded(path: Path) -> tuple[Any, dict[str, Any]]:
     try:
-        raw = path.read_bytes()
+        with opened(path) as file:
+            raw = file.read()
     except FileNotFoundError:
         raise Malformed(f"{path.name} went away while it was read") from None
+    except OSError as error:
+        if error.errno not in NO_FILE:
+            raise
+        raise Malformed(f"{path.name} cannot be read: {error.strerror}") from error
     return decoded(raw, path=str(path), place=0, name=path.stem)
 
 
@@ -216,11 +223,23 @@ def _names(folder: Path) -> list[str]:
     """Return the ids of the files in a folder, which are in order of time."""
     try:
         found = [path.name for path in folder.iterdir()]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     return sorted(name.removesuffix(_JSON) for name in found if name.endswith(_JSON))
 
 
 def _look(path: Path) -> str:
+    """Return what changes when a file does, or when it can be read at last. Raises OSError."""
     status = path.stat()
-    return f"{status.st_mtime_ns}:{status.st_size}"
+    readable = "" if os.access(path, os.R_OK) else "!"
+    return f"{status.st_mtime_ns}:{status.st_size}{readable}"
+
+
+def _look_of_one(path: Path) -> str:
+    """Return the same for one of many, which must not keep the others back."""
+    try:
+        return _look(path)
+    except OSError as error:
+        if error.errno not in NO_FILE:
+            raise
+        return f"!{error.errno}"

@@ -11,6 +11,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Any, Final
 
 from importers.base import Source, Store
+from importers.regular import opened
 from importers.tail import Malformed, decode
 
 __all__ = ["SESSIONS", "STRAY", "Headers", "origin_of", "session_files", "session_of_name"]
@@ -91,7 +92,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 def _header(path: Path) -> _Header | None:
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             header = decode(file.readline(_HEADER_BYTES))
     except (OSError, Malformed):
         return None
