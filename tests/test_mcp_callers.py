@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_process import MODERN, Json, Server
 
+from importers.base import Batch, Source, Store
+from importers.keep import keep, prepare
 from memory import crud
 from memory.database import Database
 from memory.drafts import Draft, Kind, SessionDraft, session_id_of
@@ -333,3 +335,74 @@ def test_any_meta_is_survived(meta: dict[str, Any]) -> None:
     caller = Caller.of("codex", meta=meta, environment={}, directory="/")
     assert caller.client == "codex"
     assert isinstance(caller.session, str)
+
+
+def repository(folder: Path, config: str) -> Path:
+    """Make a folder that git would take for a repository."""
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / ".git" / "config").write_text(config)
+    return folder
+
+
+async def test_the_tools_and_the_importers_find_the_same_project_of_a_repository(
+    environment: dict[str, str], database: Database, tmp_path: Path
+) -> None:
+    remote = '[remote "origin"]\n\turl = {}\n'
+    shop = repository(tmp_path / "shop", remote.format("git@github.com:me/shop.git"))
+    clone = repository(tmp_path / "clone", remote.format("https://x:y@github.com/me/shop"))
+    worktree = tmp_path / "trial"
+    worktree.mkdir()
+    (shop / ".git" / "worktrees" / "trial").mkdir(parents=True)
+    (shop / ".git" / "worktrees" / "trial" / "commondir").write_text("../..\n")
+    (worktree / ".git").write_text(f"gitdir: {shop}/.git/worktrees/trial\n")
+    environment |= {
+        "CLAUDE_CODE_SESSION_ID": CLAUDE_SESSION,
+        "CLAUDE_PROJECT_DIR": str(worktree),
+    }
+    async with Server(environment, era=MODERN, client="claude-code") as server:
+        await server.open()
+        fact = await server.call("record_fact", key="k", value="v")
+        [project] = (await server.call("list_projects"))["projects"]
+    assert project["name"] == "shop"
+    assert project["bindings"] == [
+        {"remote": "github.com/me/shop"},
+        {"root": str(shop)},
+        {"directory": str(worktree)},
+    ]
+    imported = SessionDraft(
+        provider="opencode",
+        source_session_id="ses_1",
+        source_client="opencode",
+        directory=str(clone),
+    )
+    source = Source(store=Store(provider="opencode", root=tmp_path), path=tmp_path, key="k")
+    ready = prepare(source, Batch(sessions=[imported]), machine="m")
+    await keep(database, [ready])
+    view = await database.transact(lambda session: crud.get_session(session, imported.id))
+    assert str(view.row.project_id) == fact["project_id"]
+
+
+async def test_a_repository_that_fits_two_projects_is_asked_about(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    config = '[remote "{}"]\n\turl = git@github.com:{}/shop.git\n'
+    mine = repository(tmp_path / "mine", config.format("origin", "me"))
+    yours = repository(tmp_path / "yours", config.format("origin", "you"))
+    both = repository(tmp_path / "both", config.format("a", "me") + config.format("b", "you"))
+    for folder in (mine, yours):
+        async with Server(environment, client="opencode", directory=str(folder)) as server:
+            await server.open()
+            assert (await server.call("record_fact", key="k", value="v"))["project_id"]
+    async with Server(environment, client="opencode", directory=str(both)) as server:
+        await server.open()
+        refused = await server.call("record_fact", key="k", value="v")
+        context = await server.call("get_project_context")
+        status = await server.call("status")
+        chosen = refused["projects"][0]["project_id"]
+        named = await server.call("record_fact", key="k", value="v", project_id=chosen)
+    assert (refused["code"], context["code"]) == ("ambiguous_project", "ambiguous_project")
+    names = {each["name"] for each in refused["projects"]}
+    assert names == {"shop", "shop (github.com/you/shop)"}
+    assert set(status["fitting"]) == {each["project_id"] for each in refused["projects"]}
+    assert named["project_id"] == chosen
