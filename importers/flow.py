@@ -110,7 +110,7 @@ class Flow:
                 self._turns.done(source)
                 continue
             self.client.count_read(batch)
-            ready = prepare(source, batch, machine=machine)
+            ready = prepare(source, batch, machine=machine, is_elsewhere=self.is_elsewhere)
             reads.append(_Read(source=source, batch=batch, ready=ready))
             self._ahead[source.key] = batch.state
             room -= sum(_BYTES_PER_ENTRY + len(draft.content) for draft in batch.drafts)

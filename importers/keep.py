@@ -59,22 +59,28 @@ class Kept:
     notes: int = 0
 
 
-def prepare(source: Source, batch: Batch, *, machine: str) -> Ready:
+def prepare(source: Source, batch: Batch, *, machine: str, is_elsewhere: bool = False) -> Ready:
     """Take the credentials out of a batch, name the machine, and look at the sessions' folders.
 
-    Slow for a large batch.
+    Those of a store that came from elsewhere are on no disk of this machine. Slow for a large
+    batch.
     """
+    find = _named if is_elsewhere else _settled
     pairs = [redacted(replace(draft, machine=machine)) for draft in marked(batch.drafts)]
     return Ready(
         source=source,
         machine=machine,
-        sessions=[_settled(redacted_session(each), machine) for each in batch.sessions],
+        sessions=[find(redacted_session(each), machine) for each in batch.sessions],
         drafts=[draft for draft, _ in pairs],
         redacted=[kinds for _, kinds in pairs],
         notes=[_note(source, event, machine) for event in batch.events if event in _LOSSES],
         state=batch.state,
         edge=batch.edge,
     )
+
+
+def _named(draft: SessionDraft, machine: str) -> SessionDraft:
+    return replace(draft, machine=machine)
 
 
 def _settled(draft: SessionDraft, machine: str) -> SessionDraft:
