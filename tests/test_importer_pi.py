@@ -180,6 +180,16 @@ def test_a_file_without_its_header_still_belongs_to_the_session_in_its_name(tmp_
     assert lost.reason.startswith("no session")
 
 
+def test_a_session_begins_with_the_first_line_that_can_be_read(tmp_path: Path) -> None:
+    name = f"2026-11-29T10-00-00-000Z_{'日本' * 20}.jsonl"
+    session_file(tmp_path, message([3]), message("found") | {"timestamp": None}, name=name)
+    reading = read(PiImporter(), tmp_path)
+    assert reading.texts() == ["found"]
+    assert len(reading.unreadable) == 1
+    session_file(tmp_path / "b", header(id=[1]), message("named by its file"))
+    assert list(read(PiImporter(), tmp_path / "b").sessions) == [SESSION]
+
+
 @pytest.mark.parametrize(
     "bad",
     [

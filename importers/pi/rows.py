@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from importers.attributes import attribute, count_value, forked_from
-from importers.base import moment, moment_of
+from importers.base import UNKNOWN_SHAPE, moment, moment_of
 from importers.calls import plain
 from importers.pi.files import origin_of, session_of_name
 from importers.pi.messages import Part, parts
@@ -49,46 +49,52 @@ def normalise(
     kind = row.get("type")
     if not isinstance(kind, str):
         raise Malformed("a line without a type")
-    given = Normalised()
-    if "session" not in context:
-        header = row if kind == "session" else {}
-        _begin(header, record, context, given)
-        origin = session_in(origin_of(header) or "")
-        if origin:
-            given.drafts.append(_edge(origin, header, record, context))
-    elif kind == "session":
-        return Normalised(skipped="repeated header")
-    if kind == "session":
-        return given
+    if "session" in context:
+        if kind == "session":
+            return Normalised(skipped="repeated header")
+        return _given(kind, row, record, context)
+    try:
+        begun = _begin(row if kind == "session" else {}, record, context, session_in)
+        if kind != "session":
+            first = _given(kind, row, record, context)
+            begun.drafts, begun.skipped = begun.drafts + first.drafts, first.skipped
+    except UNKNOWN_SHAPE:
+        context.pop("session", None)  # this line begins nothing: the next one may
+        raise
+    return begun
+
+
+def _given(kind: str, row: dict[str, Any], record: Record, context: dict[str, Any]) -> Normalised:
     drafts = _drafts(kind, row, record, context)
-    if isinstance(drafts, str):
-        given.skipped = drafts
-    else:
-        given.drafts += drafts
-    return given
+    return Normalised(skipped=drafts) if isinstance(drafts, str) else Normalised(drafts=drafts)
 
 
 def _begin(
-    header: dict[str, Any], record: Record, context: dict[str, Any], given: Normalised
-) -> None:
+    header: dict[str, Any],
+    record: Record,
+    context: dict[str, Any],
+    session_in: Callable[[str], str | None],
+) -> Normalised:
     """Start the file's session: from its header, or from its name when the header is lost."""
-    session = header.get("id") or session_of_name(record.path)
+    named = header.get("id")
+    session = named if isinstance(named, str) and named else session_of_name(record.path)
     if not session:
         raise Malformed("no session: neither a header before it nor an id in the file's name")
-    context["session"] = str(session)
-    payload = {"format": header.get("version", 1)} if header else {}
-    given.sessions.append(
-        SessionDraft(
-            provider=PROVIDER,
-            source_session_id=str(session),
-            source_client=PROVIDER,
-            directory=str(header["cwd"]) if header.get("cwd") else None,
-            started_at=moment(header.get("timestamp")),
-            payload=payload,
-        )
+    context["session"] = session
+    begun = SessionDraft(
+        provider=PROVIDER,
+        source_session_id=session,
+        source_client=PROVIDER,
+        directory=str(header["cwd"]) if header.get("cwd") else None,
+        started_at=moment(header.get("timestamp")),
+        payload={"format": header.get("version", 1)} if header else {},
     )
+    drafts: list[Draft] = []
+    if origin := session_in(origin_of(header) or ""):
+        drafts.append(_edge(origin, header, record, context))
     if header.get("modelId"):  # the first version's header says what model_change says later
-        given.drafts += _model(header, "modelId", record, context)
+        drafts += _model(header, "modelId", record, context)
+    return Normalised(sessions=[begun], drafts=drafts)
 
 
 def _edge(origin: str, header: dict[str, Any], record: Record, context: dict[str, Any]) -> Draft:
@@ -165,7 +171,8 @@ def _identity(message: Mapping[str, Any], row: Mapping[str, Any], context: dict[
     role = str(message.get("role"))
     said = [plain(message.get(name)) for name in _SAID]
     what = content_hash(_RENAMED.get(role, role), *said).hex()[:_HASH_DIGITS]
-    at = _time(row.get("timestamp")) or _time(message.get("timestamp")) or context["session"]
+    at = _time(row.get("timestamp")) or _time(message.get("timestamp"))
+    at = at or content_hash(context["session"]).hex()[:_HASH_DIGITS]  # odd times: the session's own
     if context.get("at") != at:
         context["at"], context["seen"] = at, {}
     nth = context["seen"][what] = context["seen"].get(what, 0) + 1
