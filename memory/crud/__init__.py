@@ -8,7 +8,15 @@ from memory.crud.append import Appended, append
 from memory.crud.bindings import Binding, all_bindings
 from memory.crud.checkpoints import get_checkpoints, set_checkpoint
 from memory.crud.context import Context, project_context, project_history
-from memory.crud.entries import Total, find_call, find_entry, get_entry, superseded_by, totals
+from memory.crud.entries import (
+    Total,
+    find_call,
+    find_entry,
+    get_entry,
+    get_entry_and_newer,
+    superseded_by,
+    totals,
+)
 from memory.crud.heads import rebuild_heads
 from memory.crud.machines import (
     Machine,
@@ -63,6 +71,7 @@ __all__ = [
     "find_project_of",
     "get_checkpoints",
     "get_entry",
+    "get_entry_and_newer",
     "get_head",
     "get_project",
     "get_session",

@@ -8,13 +8,28 @@ from typing import Final
 from sqlalchemy import func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from memory.database.statements import rows_of
 from memory.drafts import MEMORY_CALL, OWN_KINDS
 from memory.errors import NotFound
 from memory.models import Entry, Session
 
-__all__ = ["Total", "find_call", "find_entry", "get_entry", "superseded_by", "totals"]
+__all__ = [
+    "Total",
+    "find_call",
+    "find_entry",
+    "get_entry",
+    "get_entry_and_newer",
+    "superseded_by",
+    "totals",
+]
 
 _NEAR: Final = timedelta(days=1)
+_COLUMNS: Final = tuple(Entry.__table__.columns.keys())
+_ENTRY_AND_NEWER: Final = f"""
+    SELECT {", ".join(_COLUMNS)},
+        (SELECT newer.id FROM entries AS newer WHERE newer.supersedes = entries.id)
+    FROM entries WHERE id = $1
+"""  # noqa: S608 - the names of our own columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +48,22 @@ class Total:
 
 async def get_entry(session: AsyncSession, entry_id: uuid.UUID) -> Entry:
     """Return an entry. Raises NotFound."""
-    entry = await session.get(Entry, entry_id)
-    if entry is None:
-        raise NotFound(f"No entry has the id {entry_id}; search_history finds entries.")
+    entry, _ = await get_entry_and_newer(session, entry_id)
     return entry
+
+
+async def get_entry_and_newer(
+    session: AsyncSession, entry_id: uuid.UUID
+) -> tuple[Entry, uuid.UUID | None]:
+    """Return an entry, to be read only, and the id of the one that replaced it, in one statement.
+
+    Raises NotFound.
+    """
+    rows = await rows_of(session, _ENTRY_AND_NEWER, entry_id)
+    if not rows:
+        raise NotFound(f"No entry has the id {entry_id}; search_history finds entries.")
+    *values, newer = rows[0]
+    return Entry(**dict(zip(_COLUMNS, values, strict=True))), newer
 
 
 async def find_entry(

@@ -46,8 +46,7 @@ async def _append_message(session: Transaction, call: Call) -> Answer:
 
 
 async def _get_message(session: Transaction, call: Call) -> Answer:
-    entry = await crud.get_entry(session, call["message_id"])
-    successor = await crud.superseded_by(session, entry.id)
+    entry, successor = await crud.get_entry_and_newer(session, call["message_id"])
     message = {
         **_fields(entry),
         "superseded_by": str(successor) if successor else None,
