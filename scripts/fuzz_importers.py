@@ -42,7 +42,7 @@ from importers.run import Runner  # noqa: E402
 from memory.database import Database  # noqa: E402
 from memory.errors import LedgerError  # noqa: E402
 
-__all__ = ["Found", "fuzz", "pass_twice"]
+__all__ = ["Found", "client_of", "fuzz", "pass_twice", "read", "sources"]
 
 DATA: Final = ROOT / "tests" / "data"
 SECONDS: Final = 60  # for one input; a hundred times what one takes
@@ -96,12 +96,13 @@ def _identities(original: Path) -> _Identities:
     found = Found()
     root = original / "store"
     return {
-        str(source.path.relative_to(root)): _read(0, original.parent.name, source, reader, found)
-        for reader, source in _sources(original.parent.name, root)
+        str(source.path.relative_to(root)): read(0, original.parent.name, source, reader, found)
+        for reader, source in sources(original.parent.name, root)
     }
 
 
-def _sources(client: str, root: Path) -> list[tuple[Any, Source]]:
+def sources(client: str, root: Path) -> list[tuple[Any, Source]]:
+    """Return what there is to read in a store, each with the importer that found it."""
     reader = IMPORTERS[client]()
     return [(reader, source) for source in reader.sources(Store(provider=client, root=root))]
 
@@ -118,21 +119,21 @@ def _check(
     client = original.parent.name
     is_apart = not any(path.suffix in {".json", ".db", ".db-wal"} for path in met)
     try:
-        sources = _sources(client, root)
+        listed = sources(client, root)
     except OSError:
         found.counts["stores that cannot be listed"] += 1
         return
     except Exception:  # noqa: BLE001 - what is looked for
         found.fault(number, client, f"listing: {traceback.format_exc(limit=-4)}")
         return
-    for reader, source in sources:
-        gave = _read(number, client, source, reader, found)
+    for reader, source in listed:
+        gave = read(number, client, source, reader, found)
         if is_apart and source.path not in met:
             missing = baseline.get(str(source.path.relative_to(root)), set()) - gave
             found.counts["identities of whole files that hang on a damaged one"] += len(missing)
 
 
-def _read(number: int, client: str, source: Source, reader: Any, found: Found) -> set[str]:
+def read(number: int, client: str, source: Source, reader: Any, found: Found) -> set[str]:
     """Read a source to its end, and check every batch; return the identities it gave."""
     state: dict[str, Any] | None = None
     gave: set[str] = set()
@@ -225,7 +226,7 @@ async def _run(given: argparse.Namespace, found: Found) -> None:
         for root in fuzz(given.seed, numbers, folder, found):
             number = int(root.name.rpartition("-")[2])
             if database is not None and (number % given.ledger == 0 or given.only is not None):
-                client = _client_of(given.seed, number)
+                client = client_of(given.seed, number)
                 await pass_twice(number, client, root, database, found)
             if number % 500 == 499:
                 print(f"{number + 1} inputs, {len(found.faults)} faults", flush=True)
@@ -234,7 +235,8 @@ async def _run(given: argparse.Namespace, found: Found) -> None:
     print(f"seed {given.seed}, {time.monotonic() - began:.0f} s")
 
 
-def _client_of(seed: int, number: int) -> str:
+def client_of(seed: int, number: int) -> str:
+    """Return the client whose store an input is."""
     chance = random.Random(f"{seed}/{number}")  # noqa: S311 - the same for the same seed
     return chance.choice(sorted(path.parent for path in DATA.glob("*/*/store"))).parent.name
 
