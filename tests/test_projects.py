@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from importers.base import Batch, Source, Store
 from importers.codex.thread import session_of
+from importers.keep import prepare
 from memory import crud
 from memory.crud import Binding, ProjectSummary
 from memory.database import Database
@@ -217,3 +219,14 @@ async def test_status_says_who_works_in_this_terminal_and_what_told_it(
         assert (here["project_found_by"], here["directory"]) == ("directory", str(tmp_path))
         expected = str(session_id_of("claude", session)) if session else None
         assert here["session_id"] == expected
+
+
+def test_sessions_of_another_machine_are_looked_up_on_no_disk_of_this_one(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    source = Source(store=Store(provider="claude", root=tmp_path), path=tmp_path, key="k")
+    batch = Batch(sessions=[replace(DRAFT, directory=str(tmp_path))])
+    [here] = prepare(source, batch, machine="m").sessions
+    [there] = prepare(source, batch, machine="m", is_elsewhere=True).sessions
+    assert here.place == Workplace(directory=str(tmp_path), root=str(tmp_path))
+    assert there.place == Workplace(directory=str(tmp_path))
