@@ -53,7 +53,8 @@ class Flow:
     """One client's part of a pass.
 
     ``states`` are the checkpoints as they are stored; they are brought up to date. ``client`` is
-    told what is done, and ``progress`` how far this has come. ``stop`` ends it between two batches.
+    told what is done, and ``progress`` how far this has come. ``stop`` ends it between two batches;
+    so does ``interrupt``, which is asked before each transaction, and ``is_interrupted`` says so.
     """
 
     database: Database
@@ -64,6 +65,8 @@ class Flow:
     stop: asyncio.Event
     is_elsewhere: bool = False
     progress: Callable[[Progress], None] | None = None
+    interrupt: Callable[[], bool] | None = None
+    is_interrupted: bool = False
     _turns: Turns = field(init=False)
     _ahead: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _failed: set[str] = field(default_factory=set)
@@ -102,6 +105,9 @@ class Flow:
         machine = self.database.settings.machine
         reads: list[_Read] = []
         room = BATCH_BYTES
+        if self.interrupt is not None and self.interrupt():
+            self.is_interrupted = True
+            return []
         while room > 0 and not self.stop.is_set() and (source := self._turns.next()):
             state = self._ahead.get(source.key) or self.states.get(source.key)
             is_lost = source.key in self._failed

@@ -160,11 +160,15 @@ class ClientReport:
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What one pass over all clients did; ``stopped`` when it was told to end early."""
+    """What one pass over all clients did.
+
+    ``stopped`` when it was told to end early, ``interrupted`` when something was to be read first.
+    """
 
     clients: list[ClientReport] = field(default_factory=list)
     indexed: int = 0
     stopped: bool = False
+    interrupted: bool = False
 
     @property
     def has_failed(self) -> bool:

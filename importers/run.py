@@ -16,7 +16,10 @@ from memory.crud.checkpoints import set_checkpoints
 from memory.database import Database
 from memory.errors import LedgerError
 
-__all__ = ["GONE", "Progress", "Runner", "without_gone"]
+__all__ = ["GONE", "Choose", "Progress", "Runner", "without_gone"]
+
+Choose = Callable[[str, Sequence[Source]], Sequence[Source]]
+"""Gets a client's name and its sources, and returns those to be read, in their order."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,8 +28,9 @@ class Runner:
 
     ``root`` takes the place of the home, or of the folder of a client's store. ``elsewhere`` says
     that it is another machine's. ``label`` is what this machine is called unless somebody chose
-    otherwise. ``choose`` gets a client's name and its sources, and returns those to be read, in
-    their order. ``stop`` ends a pass between two batches.
+    otherwise. ``choose`` says which sources are read, all when it is None. ``stop`` ends a pass
+    between two batches, and so does ``interrupt``, which is asked now and then: something is to be
+    read before the rest.
     """
 
     database: Database
@@ -37,7 +41,8 @@ class Runner:
     elsewhere: bool = False
     label: str = ""
     progress: Callable[[Progress], None] | None = None
-    choose: Callable[[str, Sequence[Source]], Sequence[Source]] | None = None
+    choose: Choose | None = None
+    interrupt: Callable[[], bool] | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     _checkpoints: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict)
     _is_known: bool = False
@@ -54,7 +59,9 @@ class Runner:
             for importer in self.importers:
                 client = ClientReport(provider=importer.provider)
                 report.clients.append(client)
-                await self._run_client(importer, client)
+                report.interrupted = await self._run_client(importer, client)
+                if report.interrupted:
+                    break
         except LedgerError:
             self._checkpoints.clear()  # what was committed last is not known here
             raise
@@ -75,7 +82,8 @@ class Runner:
             await self.database.transact(name)
             self._is_known = True
 
-    async def _run_client(self, importer: Importer, client: ClientReport) -> None:
+    async def _run_client(self, importer: Importer, client: ClientReport) -> bool:
+        """Read what is new of one client; return whether that was interrupted."""
         states = await self._states(importer.provider)
         stores = self.stores(importer)
         client.stores = [str(store.root) for store in stores]
@@ -103,8 +111,10 @@ class Runner:
             stop=self.stop,
             is_elsewhere=self.elsewhere,
             progress=self.progress,
+            interrupt=self.interrupt,
         )
         await flow.run()
+        return flow.is_interrupted
 
     async def _states(self, provider: str) -> dict[str, Mapping[str, Any]]:
         if provider not in self._checkpoints:

@@ -3,7 +3,7 @@
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Final
 
 from importers import spool
 from importers.base import Source
+from importers.named import is_database, named_by, names_of
 from importers.report import Report
 from importers.run import Runner
 from importers.said import is_said
@@ -24,10 +25,8 @@ _log = log.get(__name__)
 PATIENCE_SECONDS: Final = 10.0
 """How long a signal waits for what it names: a client may call before it has written."""
 
-_ID_LENGTH: Final = 36  # of a UUID in text
 _LOOKED_INTO: Final = 8  # sources of one signal in which its text is looked for
 _CUT_OFF_SECONDS: Final = 60.0
-_LOG_SUFFIXES: Final = frozenset({".jsonl", ".zst", ".json"})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,7 +57,7 @@ class Signals:
     damaged: int = 0
     _locks: dict[str, int] = field(default_factory=dict)
     _taken: dict[str, Taken] = field(default_factory=dict)
-    _is_told: bool = False
+    _is_blind: bool = False
 
     @property
     def clients(self) -> set[str]:
@@ -105,18 +104,34 @@ class Signals:
             ]:
                 del self._taken[name]
 
-    def look(self, clients: Iterable[str]) -> None:
+    def look(self, clients: Iterable[str]) -> set[str]:
         """Hold these clients and take their signals; that this cannot be done is logged once.
 
         For an importer that reads everything anyway: without a signal it only reads later.
         """
         try:
             self.hold(clients)
-            self.take()
+            found = self.take()
         except OSError as error:
-            if not self._is_told:
-                _log.warning("signals cannot be read in %s (%s)", self.folder, error)
-            self._is_told = True
+            self._tell(error)
+            return set()
+        self._is_blind = False
+        return found
+
+    def is_any_new(self) -> bool:
+        """Tell whether a signal came since the last look; no, when that look could not be done."""
+        if self._is_blind:
+            return False
+        try:
+            return spool.is_any_new(str(self.folder), self._locks)
+        except OSError as error:
+            self._tell(error)
+            return False
+
+    def _tell(self, error: OSError) -> None:
+        if not self._is_blind:
+            _log.warning("signals cannot be read in %s (%s)", self.folder, error)
+        self._is_blind = True
 
     def take(self) -> set[str]:
         """Take the signals of the clients held here, and return the clients that have some.
@@ -195,14 +210,13 @@ class Signals:
             if taken.signal.client == client:
                 taken.paths.clear()
                 every.append(taken)
-                for name in _names(taken.signal):
+                for name in names_of(taken.signal):
                     by_name.setdefault(name, []).append(taken)
         if not every:
             return []
         named: list[Source] = []
         for source in sources:
-            is_database = source.path.suffix not in _LOG_SUFFIXES
-            found = every if is_database else _named(source, by_name)
+            found = every if is_database(source) else named_by(source, by_name)
             if found:
                 named.append(source)
             for taken in found:
@@ -257,32 +271,6 @@ def _is_there(taken: Taken) -> bool:
             if is_said(Path(path), told):
                 return True
     return False
-
-
-def _names(signal: Signal) -> Iterator[str]:
-    yield signal.session
-    if signal.agent:
-        yield f"agent-{signal.agent}"
-    if signal.path:
-        yield signal.path
-
-
-def _named(source: Source, by_name: dict[str, list[Taken]]) -> list[Taken]:
-    """Return the signals that name a source: by its path, or by an id in its path.
-
-    An id is a whole part of the path, or the end of one, as in Codex' ``rollout-<time>-<id>``.
-    """
-    path = source.path
-    inner = (
-        path.relative_to(source.store.root).parts if path.is_relative_to(source.store.root) else ()
-    )
-    stem = path.name.partition(".")[0]
-    found: dict[int, Taken] = {}
-    last = stem[-_ID_LENGTH:] if stem[:-_ID_LENGTH].endswith("-") else ""
-    for name in (str(path), *inner, stem, last):
-        for taken in by_name.get(name, ()):
-            found[id(taken)] = taken
-    return list(found.values())
 
 
 def _content(path: Path) -> bytes:

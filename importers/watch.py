@@ -12,7 +12,7 @@ import watchfiles
 from importers.base import Importer
 from importers.report import Report
 from importers.rounds import Rounds, rounds_of
-from importers.run import Runner
+from importers.run import Choose, Runner
 from importers.signals import Signals, signals_of
 from importers.standby import RETRY_SECONDS, Standby, wait
 from memory import log, search
@@ -44,20 +44,23 @@ _PATIENT_SECONDS: Final = 1.0  # between passes while a client has not written w
 _STEP_MS: Final = 50
 
 
-async def index_all(database: Database, *, stop: asyncio.Event) -> int:
+async def index_all(
+    database: Database, *, stop: asyncio.Event, interrupt: Callable[[], bool] = bool
+) -> int:
     """Index for search what is not indexed yet, in bounded steps; return how many entries.
 
-    Leaves off when another process indexes, or what remains is not yet settled in the feed. With
-    embeddings on, their vectors follow. Raises Unavailable when the model is missing.
+    Leaves off when another process indexes, what remains is not yet settled in the feed, or
+    ``interrupt`` says so. With embeddings on, their vectors follow. Raises Unavailable when the
+    model is missing.
     """
     count = 0
-    while not stop.is_set():
+    while not stop.is_set() and not interrupt():
         step = await database.transact(partial(search.index, limit=_INDEX_BATCH))
         count += step.count
         if not step.remaining or not step.count:
             break
     embedder = await asyncio.to_thread(load, database.settings)
-    while embedder is not None and not stop.is_set():
+    while embedder is not None and not stop.is_set() and not interrupt():
         made = await database.transact(partial(search.embed, embedder=embedder))
         if not made.remaining or made.is_busy:
             break
@@ -87,7 +90,6 @@ class Watch:
         """Read signals, and write down how passes end, in the home of the runner's ledger."""
         self._signals = signals_of(self.runner)
         self._rounds = rounds_of(self.runner)
-        self.runner.choose = self._signals.named_first
 
     async def run(self) -> None:
         """Watch until ``runner.stop`` is set; outlives the database's absence."""
@@ -115,11 +117,11 @@ class Watch:
         stop = self.runner.stop
         while not stop.is_set():
             self._wake.clear()
-            self.runner.importers = [each for each in everyone if each.provider in standby.held]
+            held = [each for each in everyone if each.provider in standby.held]
             self._tell_taken(standby.taken)
-            self._look_for_signals(standby)
             try:
-                await self._pass()
+                await self._read_named(held, standby)
+                is_whole = await self._read_all(held)
             except LedgerError as error:
                 self._rounds.fail([each.provider for each in everyone], error)
                 if not backoff:
@@ -130,26 +132,54 @@ class Watch:
             if backoff:
                 self.say("The ledger is back; nothing was lost.")
                 backoff = 0.0
-            await wait(stop, seconds=SHORTEST_PAUSE)
-            pause = _PATIENT_SECONDS if self._signals.is_waiting else self.poll_seconds
-            await wait(stop, self._wake, seconds=min(pause, self.poll_seconds))
+            if is_whole:
+                await wait(stop, seconds=SHORTEST_PAUSE)
+                pause = _PATIENT_SECONDS if self._signals.is_waiting else self.poll_seconds
+                await wait(stop, self._wake, seconds=min(pause, self.poll_seconds))
 
-    async def _pass(self) -> None:
-        report = await self.runner.run()
-        self._signals.let_go(report)
-        self._rounds.note(report)
-        report.indexed = await index_all(self.runner.database, stop=self.runner.stop)
-        if report.clients and (self._is_new or not report.is_quiet):
-            self._is_new = False
-            self.told(report)
-
-    def _look_for_signals(self, standby: Standby) -> None:
-        """Read the signals of the clients that are watched here, where they keep their stores.
+    async def _read_named(self, held: Sequence[Importer], standby: Standby) -> None:
+        """Read what signals name: of the clients watched here, where they keep their stores.
 
         While the database is away its locks are lost; the signals go on waiting for this process.
         """
-        if self.runner.root is None:
-            self._signals.look((standby.held | self._signals.clients) - standby.taken)
+        if self.runner.root is not None:
+            return
+        clients = self._signals.look((standby.held | self._signals.clients) - standby.taken)
+        named = [each for each in held if each.provider in clients]
+        if named:
+            report = await self._pass(named, choose=self._signals.named_only, interrupt=None)
+            self._signals.let_go(report)
+            self._tell(report)
+
+    async def _read_all(self, held: Sequence[Importer]) -> bool:
+        """Read everything; return False when a signal came meanwhile, which is to be read first."""
+        interrupt = self._signals.is_any_new
+        report = await self._pass(held, choose=None, interrupt=interrupt)
+        database, stop = self.runner.database, self.runner.stop
+        report.indexed = await index_all(database, stop=stop, interrupt=interrupt)
+        if report.clients and self._is_new:
+            self._is_new = False
+            self.told(report)
+        else:
+            self._tell(report)
+        return not report.interrupted
+
+    async def _pass(
+        self,
+        importers: Sequence[Importer],
+        *,
+        choose: Choose | None,
+        interrupt: Callable[[], bool] | None,
+    ) -> Report:
+        self.runner.importers, self.runner.choose = importers, choose
+        self.runner.interrupt = interrupt
+        report = await self.runner.run()
+        self._rounds.note(report)
+        return report
+
+    def _tell(self, report: Report) -> None:
+        if not report.is_quiet:
+            self.told(report)
 
     def _tell_taken(self, taken: set[str]) -> None:
         for provider in sorted(taken - self._taken):

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +12,13 @@ import pytest
 from hook_calls import SESSION, claude_says, held, mode, program, waiting
 from imports import entries, line
 
-from importers import hooks, spool
+from importers import flow, hooks, spool
 from importers.base import Source, Store
 from importers.claude import ClaudeImporter
 from importers.codex import CodexImporter
 from importers.drain import drain, read_all
 from importers.hooks import checksum
+from importers.keep import Kept, Ready
 from importers.report import ClientReport, Failed, Report
 from importers.rounds import Rounds, rounds
 from importers.run import Runner
@@ -420,6 +421,57 @@ async def test_the_importer_that_watches_is_woken_by_a_signal(
                 await until(is_empty, seconds=1.0)
                 break
     assert waiting(folder) == []
+
+
+async def test_what_a_signal_names_is_read_before_the_rest_of_a_long_pass(
+    ledger: Database, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importers.flow.BATCH_BYTES", 1)  # a transaction for each batch
+    stored: list[str] = []
+    others = [f"00000000-0000-4000-8000-{number:012d}" for number in range(100, 120)]
+    for session in others:
+        claude_says(tmp_path, "old", session=session)
+    original = flow.keep
+
+    async def keep(database: Database, batches: Sequence[Ready]) -> list[Kept]:
+        kept = await original(database, batches)
+        stored.extend(ready.source.path.stem for ready in batches)
+        if len(stored) == 2:  # in the middle of the first pass
+            claude_says(tmp_path, "now")
+            spool.write(str(folder), signal_of())
+        return kept
+
+    monkeypatch.setattr("importers.flow.keep", keep)
+
+    async def has_all() -> bool:
+        return len(stored) >= len(others) + 1 and not waiting(folder)
+
+    async with watching(ledger, tmp_path):
+        await until(has_all)
+    assert set(stored) == {*others, SESSION}
+    assert stored.index(SESSION) <= 5, "at most what was being read already comes before"
+
+
+def test_a_spool_that_cannot_be_read_interrupts_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool.write(str(folder), signal_of())
+    signals = Signals(folder=folder)
+    assert signals.look([]) == set()
+
+    def refused(_self: Path, _target: Path) -> Path:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "replace", refused)
+    monkeypatch.setattr(Path, "rename", refused)
+    assert signals.look(["claude"]) == set()
+    assert not signals.is_any_new()
+    monkeypatch.undo()
+    assert signals.look(["claude"]) == {"claude"}
+    assert not signals.is_any_new()
+    spool.write(str(folder), signal_of(session="s2"))
+    assert signals.is_any_new()
+    signals.release()
 
 
 def test_how_the_last_pass_ended_outlives_its_process(tmp_path: Path) -> None:
