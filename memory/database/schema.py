@@ -28,7 +28,9 @@ __all__ = [
     "upgrade_plan",
 ]
 
-_ROOT = Path(__file__).resolve().parent.parent.parent
+_PACKAGE = Path(__file__).resolve().parent.parent
+_PACKAGED = _PACKAGE / "migrations"  # setup.py puts them there
+_SOURCE = _PACKAGE.parent / "alembic"
 
 
 class SchemaStatus(StrEnum):
@@ -42,8 +44,10 @@ class SchemaStatus(StrEnum):
 
 def alembic_config(settings: Settings) -> Config:
     """Return Alembic's configuration with our settings in it."""
-    config = Config(_ROOT / "alembic.ini")
-    config.set_main_option("script_location", str(_ROOT / "alembic").replace("%", "%%"))
+    config = Config()  # alembic.ini is for its own program, and not installed
+    folder = _PACKAGED if _PACKAGED.is_dir() else _SOURCE
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
     config.attributes["settings"] = settings
     return config
 
