@@ -5,18 +5,14 @@ from typing import Final
 
 from sqlalchemy import (
     ColumnElement,
-    and_,
     func,
-    literal,
-    or_,
     select,
-    text,
-    tuple_,
 )
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.models import Entry, Epoch, SearchProgress, TransactionNumber
+from memory.crud import horizon
+from memory.models import Entry, SearchProgress
 
 __all__ = ["COUNT_LIMIT", "Progress", "after", "behind", "below_horizon", "read", "write"]
 
@@ -71,21 +67,12 @@ async def write(session: AsyncSession, progress: Progress) -> None:
 
 def after(progress: Progress) -> ColumnElement[bool]:
     """Return the condition that an entry lies behind the index's place."""
-    return tuple_(Entry.epoch, Entry.xid, Entry.seq) > tuple_(
-        progress.epoch, literal(progress.xid, TransactionNumber()), progress.seq
-    )
+    return horizon.after((progress.epoch, progress.xid, progress.seq))
 
 
 async def below_horizon(session: AsyncSession) -> ColumnElement[bool]:
-    """Return the condition that no older entry can still appear before an entry.
-
-    The horizon is read by a statement of its own: inside another query a distributed server would
-    evaluate it elsewhere.
-    """
-    xid = await session.scalar(text("SELECT pg_snapshot_xmin(pg_current_snapshot())"))
-    epoch = int(await session.scalar(select(func.max(Epoch.epoch))) or 1)
-    settled = Entry.xid < literal(int(xid or 0), TransactionNumber())
-    return or_(Entry.epoch < epoch, and_(Entry.epoch == epoch, settled))
+    """Return the condition that no older entry can still appear before an entry."""
+    return horizon.settled(await horizon.horizon(session))
 
 
 async def behind(session: AsyncSession, *conditions: ColumnElement[bool]) -> int:
