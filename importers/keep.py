@@ -8,13 +8,14 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from importers.attributes import edge
 from importers.base import Batch, Source, Unreadable
 from importers.echo import marked
 from importers.redaction import redacted, redacted_session
 from memory import crud
 from memory.crud.checkpoints import set_checkpoints
 from memory.database import Database, translated
-from memory.drafts import Draft, Kind, SessionDraft, content_hash, session_attribute
+from memory.drafts import Draft, Kind, SessionDraft
 from memory.errors import InvalidInput, LedgerError, NotFound
 from memory.workplace import settled
 
@@ -159,19 +160,7 @@ def _edges(ready: Ready, answers: Sequence[crud.Appended | None]) -> list[Draft]
         if draft.session_id and answer.session_id and answer.session_id != draft.session_id:
             owners[draft.session_id] = (draft, answer.session_id)
     return [
-        Draft(
-            kind=Kind.SESSION,
-            content=str(owner),
-            source_client=draft.source_client,
-            provider=draft.provider,
-            machine=ready.machine,
-            session_id=copy,
-            source_id=f"{ready.edge}/{copy}/{owner}",
-            key=session_attribute(copy, ready.edge),
-            origin=draft.origin,
-            occurred_at=draft.occurred_at,
-            fingerprint=content_hash(ready.edge, str(owner)),
-        )
+        edge(ready.edge, copy, owner, draft, machine=ready.machine)
         for copy, (draft, owner) in owners.items()
     ]
 
