@@ -17,8 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from throwaway import machine, server
+from throwaway import machine, pss, server
 
+from memory import postgres
 from memory.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -80,14 +81,6 @@ class Client:
         """Return the milliseconds since the server was started."""
         return (time.perf_counter() - self.started) * 1000
 
-    def pss(self) -> float:
-        """Return the server's share of memory in MB, or nan where the system does not tell."""
-        try:
-            rollup = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
-        except OSError:
-            return float("nan")
-        return int(rollup.split("\nPss:")[1].split()[0]) / 1024
-
 
 def import_sdk(environment: Mapping[str, str]) -> float:
     """Return the milliseconds until a process has imported the SDK's server."""
@@ -98,15 +91,24 @@ def import_sdk(environment: Mapping[str, str]) -> float:
     return (time.perf_counter() - begun) * 1000
 
 
-def start(environment: Mapping[str, str]) -> dict[str, float]:
-    """Return the milliseconds from the start to each answer of a new server, and its memory."""
+def start(environment: Mapping[str, str], database: int) -> dict[str, float]:
+    """Return the milliseconds from the start to each answer of a new server, and the idle memory.
+
+    ``database`` is PostgreSQL's process id; its memory is that of all its processes, one
+    connection of the server's among them.
+    """
     with Client(environment) as client:
         client.ask("initialize", OPENING)
         found = {"initialize": client.since_start()}
         client.ask("tools/list", {})
         found["tools/list"] = client.since_start()
         client.call("list_projects")
-        return {**found, "first tool call": client.since_start(), "idle Pss, MB": client.pss()}
+        found["first tool call"] = client.since_start()
+        return {
+            **found,
+            "idle server, Pss MB": pss(client.process.pid),
+            "idle PostgreSQL, Pss MB": pss(database),
+        }
 
 
 def timed(count: int, run: Callable[[int], object]) -> list[float]:
@@ -168,10 +170,13 @@ def main() -> None:
     options = parser.parse_args()
     with server() as settings:
         environment = environment_of(settings)
-        start(environment)  # builds the schema and fills the file cache
+        running = postgres.state(settings)
+        if running is None:
+            raise SystemExit("The throw-away server is gone; its log was removed with it.")
+        start(environment, running.pid)  # builds the schema and fills the file cache
         print(machine())
         sdk = statistics.median(import_sdk(environment) for _ in range(options.starts))
-        rows = [start(environment) for _ in range(options.starts)]
+        rows = [start(environment, running.pid) for _ in range(options.starts)]
         print(f"\n{'from the start, median':28}{'ms':>9}{'of import mcp':>16}")
         print(f"{'import mcp':28}{sdk:9.0f}{1:16.2f}")
         for name in rows[0]:

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
+
 from memory import postgres
 from memory.settings import Settings
 
-__all__ = ["machine", "server"]
+__all__ = ["machine", "pss", "server"]
 
 
 @contextlib.contextmanager
@@ -44,3 +46,13 @@ def machine() -> str:
         f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, load {load:.1f},"
         f" Python {platform.python_version()}"
     )
+
+
+def pss(pid: int) -> float:
+    """Return the share of memory of a process and its children in MB, nan where no system tells."""
+    process = psutil.Process(pid)
+    try:
+        whole = [each.memory_full_info() for each in (process, *process.children(recursive=True))]
+        return sum(each.pss for each in whole) / 2**20
+    except (AttributeError, psutil.Error):
+        return float("nan")
