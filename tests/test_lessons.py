@@ -125,3 +125,16 @@ async def test_nul_and_halves_of_emoji_in_a_tools_output_stop_no_import(
     assert [each.content for each in found] == ["a\N{SYMBOL FOR NULL}b \N{REPLACEMENT CHARACTER}"]
     assert (found[0].payload or {})["replaced_characters"] == 2
     assert (await proved(database, tmp_path, OpenCodeImporter())).is_whole
+
+
+async def test_what_the_harness_said_is_kept_and_not_counted(
+    database: Database, tmp_path: Path
+) -> None:
+    rows = claude_turn("first", ONE, NEW)
+    meta = {**rows[0], "uuid": ident("meta"), "isMeta": True}
+    write(claude_file(tmp_path, ONE), [*rows, meta])
+    await run(database, tmp_path, ClaudeImporter())
+    assert len(await entries(database, "claude", ONE)) == 5
+    (listed,) = await database.transact(crud.list_sessions)
+    (total,) = await database.transact(crud.totals)
+    assert (listed.entries, total.entries) == (4, 4)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from memory.crud.said import said
 from memory.database.statements import rows_of
 from memory.drafts import MEMORY_CALL, OWN_KINDS
 from memory.errors import NotFound
@@ -36,7 +37,8 @@ _ENTRY_AND_NEWER: Final = f"""
 class Total:
     """What one client has in the ledger; times are of the client's own clock.
 
-    Attributes of sessions and bindings of directories are no client's words and not counted.
+    Attributes of sessions and bindings of directories are no client's words and not counted,
+    nor is what the harness said.
     """
 
     source_client: str
@@ -81,17 +83,16 @@ async def find_entry(
 async def find_call(
     session: AsyncSession, *, session_id: uuid.UUID, call_id: str, near: datetime
 ) -> Entry | None:
-    """Return the tool call with the client's own id, in a session or one that it started.
+    """Return the tool call with the client's own id, in a session or one that came of it.
 
     Only calls within a day of ``near`` are looked at.
     """
-    sessions = select(Session.id).where(
-        or_(Session.id == session_id, Session.parent_id == session_id)
-    )
+    tree = select(Session.id).where(Session.id == session_id).cte(recursive=True)
+    tree = tree.union(select(Session.id).join(tree, Session.parent_id == tree.c.id))
     return await session.scalar(
         select(Entry)
         .where(
-            Entry.session_id.in_(sessions),
+            Entry.session_id.in_(select(tree.c.id)),
             Entry.role.in_(("tool_call", MEMORY_CALL)),
             Entry.occurred_at.between(near - _NEAR, near + _NEAR),
             Entry.payload["call_id"].astext == call_id,
@@ -119,7 +120,7 @@ async def totals(session: AsyncSession) -> list[Total]:
             func.min(Entry.occurred_at),
             func.max(Entry.occurred_at),
         )
-        .where(Entry.kind.not_in(OWN_KINDS))
+        .where(Entry.kind.not_in(OWN_KINDS), said())
         .group_by(Entry.source_client)
     )
     entries = {client: (count, first, last) for client, count, first, last in rows}

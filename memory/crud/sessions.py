@@ -18,6 +18,7 @@ from memory.crud.page import Page, checked_limit
 from memory.crud.placement import ensure_projects
 from memory.crud.prepare import MAX_SOURCE_ID_BYTES, clean_name, is_usable
 from memory.crud.projects import get_project
+from memory.crud.said import said
 from memory.drafts import Draft, Kind, SessionDraft, client_names, session_attribute, spelled
 from memory.errors import NotFound
 from memory.models import Entry, Head, Session
@@ -54,7 +55,10 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionSummary:
-    """A session in a list; times are of its entries in the client's own clock."""
+    """A session in a list; times are of its entries in the client's own clock.
+
+    What the harness said is not counted.
+    """
 
     session: Session
     title: str | None
@@ -168,7 +172,7 @@ async def list_sessions(
             func.min(Entry.occurred_at).label("first_at"),
             func.max(Entry.occurred_at).label("last_at"),
         )
-        .where(Entry.kind != Kind.SESSION)
+        .where(Entry.kind != Kind.SESSION, said())
         .group_by(Entry.session_id)
         .subquery()
     )
