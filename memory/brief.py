@@ -35,7 +35,10 @@ _INTRODUCTION: Final = (
 )
 _MORE: Final = "get_project_context shows more, with ids."
 _HOOKS: Final = frozenset({"claude", "codex"})
-"""Clients whose SessionStart hook takes JSON (code.claude.com/docs/en/hooks; Codex alike)."""
+"""Clients whose SessionStart hook takes JSON, as Claude Code 2.1.332 and Codex 0.171.0 did.
+
+Both hand it to the model as the system's or developer's words: so it is quoted, and says so.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

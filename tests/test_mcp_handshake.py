@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -150,6 +151,17 @@ def test_every_schema_is_flat_and_every_tool_annotated() -> None:
         assert isinstance(annotations["readOnlyHint"], bool)
         assert len("mcp__shared-memory__" + tool["name"]) <= 64
         assert "outputSchema" not in tool
+
+
+def test_a_description_has_one_to_three_sentences_and_the_core_tools_are_always_loaded() -> None:
+    for tool in recorded_tools():
+        sentences = re.findall(r"[.!?](?= |$)", tool["description"])
+        assert 1 <= len(sentences) <= 3, tool["name"]
+    core = {tool["name"] for tool in recorded_tools() if tool.get("_meta")}
+    assert core == {"search_history", "get_project_context", "record_fact", "record_decision"}
+    assert {name for tool in recorded_tools() for name in tool.get("_meta", {})} == {
+        "anthropic/alwaysLoad"
+    }
 
 
 def test_limits_and_defaults_stand_in_the_descriptions() -> None:

@@ -1,4 +1,8 @@
-"""Which session of OpenCode is at work in a directory, read from its database."""
+"""Which session of OpenCode is at work in a directory, read from its database.
+
+The part of a running tool call is in the database before the server is called (seen in a run of
+1.18.33), so that the session and the call can be told from it.
+"""
 
 import json
 import sqlite3
