@@ -77,25 +77,36 @@ def normalise(record: Record, context: dict[str, Any], *, place: Place) -> Norma
     given = Normalised()
     _announce(row, owner, context, place, given, origin=record.origin)
     _describe(row, found, context)
-    uuid = context["copies"].pop(row["uuid"], row["uuid"])
-    for number, part in enumerate(found):
-        given.drafts.append(
-            Draft(
-                kind=Kind.MESSAGE,
-                content=part.content,
-                source_client=PROVIDER,
-                provider=PROVIDER,
-                session_id=session_id_of(PROVIDER, owner.source_session_id),
-                source_id=f"{uuid}#{number}" if number else uuid,
-                role=part.role,
-                position=record.offset * POSITIONS_PER_BYTE + number,
-                payload=part.payload,
-                origin=record.origin,
-                occurred_at=moment(row.get("timestamp")) or moment(context["at"]),
-                fingerprint=content_hash(part.role, *part.said),
-            )
-        )
+    given.drafts += _drafts(record, row, owner, found, context)
     return given
+
+
+def _drafts(
+    record: Record,
+    row: Mapping[str, Any],
+    owner: Owner,
+    found: list[Part],
+    context: dict[str, Any],
+) -> list[Draft]:
+    """Return a draft for each part of a row; a copied row has the uuid of its original."""
+    uuid = context["copies"].pop(row["uuid"], row["uuid"])
+    return [
+        Draft(
+            kind=Kind.MESSAGE,
+            content=part.content,
+            source_client=PROVIDER,
+            provider=PROVIDER,
+            session_id=session_id_of(PROVIDER, owner.source_session_id),
+            source_id=f"{uuid}#{number}" if number else uuid,
+            role=part.role,
+            position=record.offset * POSITIONS_PER_BYTE + number,
+            payload=part.payload,
+            origin=record.origin,
+            occurred_at=moment(row.get("timestamp")) or moment(context["at"]),
+            fingerprint=content_hash(part.role, *part.said),
+        )
+        for number, part in enumerate(found)
+    ]
 
 
 def _rule(row: Mapping[str, Any]) -> str:
