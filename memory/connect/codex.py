@@ -17,7 +17,7 @@ from memory.connect.toml import Section
 __all__ = ["GRACE", "CodexPart", "chained", "config_file", "configured", "folder", "parts"]
 
 GRACE: Final = "mcp_optional_startup_grace_ms"
-"""How long Codex waits for a server that it can do without; see docs/decisions."""
+"""How long Codex waits for a server that it can do without; see decision 0017."""
 
 GRACE_MS: Final = 10_000
 _SERVERS: Final = "mcp_servers"
