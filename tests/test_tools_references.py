@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from mcp_process import Server
 
+from memory.program import typed
+
 pytest_plugins = ["mcp_fixtures"]
 pytestmark = pytest.mark.timeout(300)
 
@@ -103,3 +105,24 @@ async def test_readers_take_how_long_ago_and_say_what_they_read(
     assert (context["is_error"], context["events"]) == (False, [])
     history = await server.call("inspect_project_history", project_id=project, after="1h")
     assert history["entries"][-1]["type"] == "beacon"
+
+
+async def test_a_window_without_a_project_is_told_what_to_do(environment: dict[str, str]) -> None:
+    async with Server(environment, directory="/") as server:
+        await server.open()
+        nothing = await server.call("get_project_context")
+        assert (nothing["is_error"], nothing["code"]) == (True, "no_project")
+        assert "create_project makes one" in nothing["error"]
+        assert typed("`memory import`") in nothing["error"]
+        for number in range(6):
+            await server.call("create_project", name=f"Project {number}")
+        told = await server.call("get_project_context")
+        assert told["code"] == "no_project"
+        assert "project_id" in told["error"]
+        assert "'Project 0', " in told["error"]
+        assert "list_projects shows all 6" in told["error"]
+        name = told["error"].split("'")[1]
+        assert (await server.call("get_project_context", project_id=name))["is_error"] is False
+        session = await server.call("start_session", provider="p", source_session_id="alone")
+        alone = await server.call("get_project_context", session_id=session["session_id"])
+        assert alone["error"].startswith("That session belongs to no project.")

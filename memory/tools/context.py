@@ -1,17 +1,19 @@
 """Tools that show what holds in a project, and how it came about."""
 
+import uuid
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
 from memory import crud
 from memory.database import Transaction
+from memory.errors import InvalidInput
 from memory.models import Entry
 from memory.tools.answers import cut, room, size
 from memory.tools.arguments import count, identifier, place, project, time
 from memory.tools.attribution import find_project
 from memory.tools.pages import page_of
-from memory.tools.quotes import iso, quote, quote_value, shown
+from memory.tools.quotes import brief, iso, quote, quote_value, shown
 from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["TOOLS"]
@@ -19,11 +21,12 @@ __all__ = ["TOOLS"]
 _STATE_BYTES: Final = 2_500
 _VALUE_BYTES: Final = 600
 _ABOUT_BYTES: Final = 600
+_EXAMPLES: Final = 5  # projects that an answer names which knows of none
 _SECTIONS: Final = ("facts", "decisions", "preferences", "events")
 
 
 async def _get_project_context(session: Transaction, call: Call) -> Answer:
-    project_id = await find_project(session, call)
+    project_id = await _project(session, call)
     context = await crud.project_context(
         session, project_id, as_of=call["as_of"], limit=call["limit"]
     )
@@ -47,6 +50,32 @@ async def _get_project_context(session: Transaction, call: Call) -> Answer:
     if context.more:
         answer["more_than_limit"] = context.more
     return answer
+
+
+async def _project(session: Transaction, call: Call) -> uuid.UUID:
+    try:
+        return await find_project(session, call)
+    except InvalidInput as error:
+        if error.code != "no_project":
+            raise
+        raise InvalidInput(await _way_out(session, call), code=error.code) from None
+
+
+async def _way_out(session: Transaction, call: Call) -> str:
+    """Say what to do where nothing names a project."""
+    what = "That session" if call["session_id"] else "The folder of this window"
+    names = sorted((await crud.project_names(session)).values(), key=str.casefold)
+    if not names:
+        return (
+            f"{what} belongs to no project, and there is none yet: create_project makes one, and"
+            " `memory import` brings those of past sessions."
+        )
+    some = ", ".join(repr(brief(each)) for each in names[:_EXAMPLES])
+    more = f" (list_projects shows all {len(names)})" if len(names) > _EXAMPLES else ""
+    return (
+        f"{what} belongs to no project. Call again with project_id, the name or id of one of these:"
+        f" {some}{more}; or create_project makes one."
+    )
 
 
 def _in_turn(
