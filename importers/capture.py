@@ -25,11 +25,13 @@ LONG_SECONDS: Final = 3600.0
 class Capture:
     """What was found; times are in seconds, 0 for never.
 
-    ``hooks`` says when each client called last; ``waiting`` signals have not been read, the oldest
+    ``hooks`` says when each client called last, ``unmatched`` when it named a conversation that is
+    in none of the stores that the importer knows; ``waiting`` signals have not been read, the oldest
     since ``oldest_at``; ``damaged`` ones were set aside. ``rounds`` are the clients' last passes.
     """
 
     hooks: dict[str, float]
+    unmatched: dict[str, float] = field(default_factory=dict)
     waiting: int = 0
     oldest_at: float = 0.0
     damaged: int = 0
@@ -39,6 +41,7 @@ class Capture:
         """Return it as JSON-safe values."""
         return {
             "hooks": {client: iso(_moment(at)) for client, at in self.hooks.items()},
+            "unmatched": {client: iso(_moment(at)) for client, at in self.unmatched.items()},
             "signals_waiting": self.waiting,
             "oldest_signal_at": iso(_moment(self.oldest_at)),
             "signals_damaged": self.damaged,
@@ -58,6 +61,11 @@ def capture(home: Path) -> Capture:
     folder = spool.folder_of(str(home))
     found = Capture(
         hooks={client: spool.noted(folder, client, spool.LAST) for client in hooks.CLIENTS},
+        unmatched={
+            client: at
+            for client in hooks.CLIENTS
+            if (at := spool.noted(folder, client, spool.UNMATCHED))
+        },
         rounds=list(rounds(home / FOLDER)),
     )
     for entry in spool.waiting(folder):
@@ -110,7 +118,10 @@ def _hooks(found: Capture) -> str:
     called = {client: at for client, at in found.hooks.items() if at}
     if not called:
         return "no client has called one yet"
-    return "last called by " + ", ".join(f"{client} {_ago(at)}" for client, at in called.items())
+    said = "last called by " + ", ".join(f"{client} {_ago(at)}" for client, at in called.items())
+    for client, at in found.unmatched.items():
+        said += f"; {client} named a conversation that is in none of its known stores, {_ago(at)}"
+    return said
 
 
 def _spool(found: Capture) -> str:

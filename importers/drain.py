@@ -40,6 +40,8 @@ async def drain(
     folder = str(signals.folder)
     is_whole = True
     try:
+        spool.make(folder)
+        spool.sync(folder)  # for the hook that started this, whose client waited
         is_new = True
         while is_new and not runner.stop.is_set():
             signals.hold(clients)

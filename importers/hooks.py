@@ -44,6 +44,9 @@ INSIDE = 2
 RETRY_SECONDS = 30
 """After an importer that a hook started has met no database, hooks start none for so long."""
 
+MAX_DESCRIPTOR = 4096
+"""Up to here what a client has left open is closed for the importer that a hook starts."""
+
 MAX_INPUT = 4 * 1024 * 1024
 FIRST_BYTE_SECONDS = 0.05
 INPUT_SECONDS = 0.5
@@ -114,6 +117,7 @@ def main(arguments: "Sequence[str]") -> int:
     """Leave the signal and call the next program, if there is one; return 0 whatever happens."""
     call = None
     try:
+        _open_streams()
         call = call_of(arguments, os.environ)
         if _depth(call.environment) == 0:
             _signal(call)
@@ -159,6 +163,15 @@ def checksum(text: str) -> str:
     return f"{zlib.crc32(' '.join(text.split()).encode('utf-8', 'surrogatepass')):08x}"
 
 
+def _open_streams() -> None:
+    """Let no file of ours become a standard stream that the client has closed. Raises OSError."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+
+
 def _signal(call: Call) -> None:
     text = _input() if call.text is None else call.text
     folder = spool.folder_of(spool.home_of(call.environment))
@@ -168,10 +181,13 @@ def _signal(call: Call) -> None:
         return
     spool.write(folder, signal)
     if abs(time.time() - spool.noted(folder, call.client, spool.FAILED)) < RETRY_SECONDS:
-        return  # the database is away; the next importer reads what waits
+        spool.sync(
+            folder
+        )  # the database is away, so that it may be long until an importer reads it
+        return
     held = spool.lock(folder, call.client)
     if held is not None:
-        _start_reader(call, held)
+        _start_reader(call, folder, held)
 
 
 def _input() -> bytes:
@@ -208,10 +224,11 @@ def _is_whole(raw: bytearray, piece: bytes) -> bool:
     return True
 
 
-def _start_reader(call: Call, held: int) -> None:
+def _start_reader(call: Call, folder: str, held: int) -> None:
     """Start an importer for the signals of this client, which goes on when the client ends.
 
-    It inherits the lock, so that a second hook starts no second one.
+    It inherits the lock, so that a second hook starts no second one. What it says is kept in the
+    spool until the next one is started.
     """
     command = [sys.executable, "-P", "-m", "importers", "--drain", "--client", call.client]
     command += ["--lock", str(held)]
@@ -222,11 +239,12 @@ def _start_reader(call: Call, held: int) -> None:
         os.setsid()
         os.chdir("/")
         null = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1, 2):  # a client waits until its pipes are closed
-            os.dup2(null, number)
+        said = spool.open_log(folder, call.client)
+        for number, to in ((0, null), (1, null), (2, said)):  # a client waits until its pipes close
+            os.dup2(to, number)
         os.set_inheritable(held, True)
         os.closerange(3, held)
-        os.closerange(held + 1, os.sysconf("SC_OPEN_MAX") if held < 256 else 256)
+        os.closerange(held + 1, MAX_DESCRIPTOR)
         os.execve(command[0], command, {**call.environment, DEPTH: str(INSIDE)})  # noqa: S606 - our own program
     finally:
         os._exit(127)

@@ -167,7 +167,7 @@ class Signals:
         return [source for source in sources if source.key in wanted]
 
     def let_go(self, report: Report) -> None:
-        """Remove the signals whose sources this pass stored."""
+        """Remove the signals whose sources this pass stored; that one cannot be is logged."""
         if report.stopped:
             return
         for client in report.clients:
@@ -184,23 +184,20 @@ class Signals:
                     self._remove(taken)
                     del self._taken[name]
 
+    def _is_over(self, taken: Taken) -> bool:
+        return taken.is_there or time.monotonic() - taken.since >= self.patience
+
     def _remove(self, taken: Taken) -> None:
+        signal = taken.signal
         try:
+            if not taken.paths:
+                self.unmatched += 1
+                where = signal.path or signal.session
+                _log.warning("a hook of %s named %s, which is in no store", signal.client, where)
+                spool.touch(str(self.folder), signal.client, spool.UNMATCHED)
             taken.path.unlink(missing_ok=True)
         except OSError as error:
             _log.warning("a signal stays, and will be read again (%s)", error)
-
-    def _is_over(self, taken: Taken) -> bool:
-        if taken.is_there:
-            return True
-        if time.monotonic() - taken.since < self.patience:
-            return False
-        if not taken.paths:
-            self.unmatched += 1
-            signal = taken.signal
-            where = signal.path or signal.session
-            _log.warning("a hook of %s named %s, which is in no store", signal.client, where)
-        return True
 
     def _match(self, client: str, sources: Sequence[Source]) -> list[Source]:
         """Find the sources that each signal of a client names, and what is said there."""

@@ -4,7 +4,8 @@
 something new; a later signal takes the place of the one before it. Ids and paths stand in them, never
 what was said. Beside them: ``.taken`` is what an importer reads now, ``<client>.lock`` is held by
 whoever reads the spool, the time of ``<client>.last`` is that of the last hook, that of ``<client>.failed``
-when reading failed last, and ``damaged`` holds what cannot be understood.
+when reading failed last, that of ``<client>.unmatched`` when a signal fitted no store; ``<client>.log``
+is what the importer said that a hook started last, and ``damaged`` holds what cannot be understood.
 
 A client waits for its hooks, so this module takes the quick parts of the standard library alone:
 not even typing, pathlib or dataclasses, each of which costs more than all the work done here.
@@ -29,6 +30,7 @@ __all__ = [
     "MAX_FILE_BYTES",
     "MAX_WAITING",
     "TAKEN",
+    "UNMATCHED",
     "WAITING",
     "Full",
     "Signal",
@@ -41,7 +43,9 @@ __all__ = [
     "lock_path",
     "make",
     "noted",
+    "open_log",
     "parsed",
+    "sync",
     "touch",
     "waiting",
     "write",
@@ -63,6 +67,8 @@ DRAFT = ".draft"
 LOCK = ".lock"
 LAST = ".last"
 FAILED = ".failed"
+UNMATCHED = ".unmatched"
+LOG = ".log"
 DAMAGED = "damaged"
 
 _ACCOUNT = "shared-memory"  # memory.settings.SERVICE_ACCOUNT; a test holds them together
@@ -141,7 +147,8 @@ def is_name(text: object) -> bool:
 def write(folder: str, signal: Signal) -> None:
     """Put a signal where the importer finds it, in the place of an older one of its name.
 
-    It is whole and on the disk when this returns. Raises Full, OSError.
+    It is whole and on the disk when it has its name. That it is still there when the power fails
+    now is seen to by `sync`, which the reader calls, since the client waits here. Raises Full, OSError.
     """
     make(folder)
     name = f"{signal.name}{WAITING}"
@@ -161,7 +168,6 @@ def write(folder: str, signal: Signal) -> None:
     except BaseException:
         os.unlink(draft)  # noqa: PTH108 - see above
         raise
-    _sync(folder)
 
 
 def parsed(raw: bytes) -> Signal:
@@ -203,9 +209,9 @@ def is_any_new(folder: str, clients: "Iterable[str]") -> bool:
 
 
 def touch(folder: str, client: str, what: str) -> None:
-    """Note the time: that a client called (LAST), or that its signals could not be read (FAILED).
+    """Note the time at which something happened to a client. Raises OSError.
 
-    Raises OSError.
+    It called (LAST), its signals could not be read (FAILED), one fitted no store (UNMATCHED).
     """
     make(folder)
     path = f"{folder}/{client}{what}"
@@ -227,6 +233,12 @@ def forget(folder: str, client: str, what: str) -> None:
         os.unlink(f"{folder}/{client}{what}")  # noqa: PTH108 - see above
     except FileNotFoundError:
         return
+
+
+def open_log(folder: str, client: str) -> int:
+    """Return a descriptor of a client's empty log. Raises OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    return os.open(f"{folder}/{client}{LOG}", flags, 0o600)
 
 
 def lock_path(folder: str, client: str) -> str:
@@ -264,7 +276,8 @@ def make(folder: str) -> None:
         os.makedirs(folder, 0o700, exist_ok=True)  # noqa: PTH103 - see above
 
 
-def _sync(folder: str) -> None:
+def sync(folder: str) -> None:
+    """Bring to the disk which signals there are. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -145,10 +145,19 @@ def test_a_wrong_call_is_told_and_ends_with_0(
     assert done.stderr.startswith(b"memory-import: ")
 
 
-def test_no_standard_stream_at_all_is_survived(offline: dict[str, str]) -> None:
+def test_no_standard_stream_at_all_is_survived(offline: dict[str, str], spool: Path) -> None:
     command = f'exec "{sys.executable}" -I -S "{HOOK}" --hook claude <&- >&- 2>&-'
     done = subprocess.run(["sh", "-c", command], env=offline, timeout=60, check=False)
     assert done.returncode == 0
+    notify = command.replace("--hook claude", '--notify codex \'{"thread-id": "a"}\'')
+    with held(spool, "codex"):
+        done = subprocess.run(["sh", "-c", notify], env=offline, timeout=60, check=False)
+    assert done.returncode == 0
+    assert {path.name: path.stat().st_size for path in spool.glob("*.l*")} == {
+        "codex.last": 0,
+        "codex.lock": 0,
+    }, "what is said to a closed stream goes into no file of ours"
+    assert json.loads((spool / "codex.a.json").read_bytes())["session"] == "a"
 
 
 def test_a_client_that_never_ends_its_input_is_not_waited_for(
@@ -373,6 +382,9 @@ async def test_without_a_database_the_signal_waits_for_the_next_import(
     state = json.loads((tmp_path / "memory" / "rounds" / "claude.json").read_bytes())
     assert state["is_failing"] is True
     assert state["reason"].startswith("unavailable: ")
+    said = (spool / "claude.log").read_text("utf-8")
+    assert said.startswith("memory-import: ")
+    assert said.endswith("(unavailable)\n")
     call(offline, "--hook", "claude", stdin=payload(path))
     assert readers(spool) == [], "a database that was away a moment ago is not tried at each turn"
     assert program(hooked, "importers").returncode == 0

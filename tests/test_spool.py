@@ -298,6 +298,7 @@ def test_a_signal_of_no_store_is_told_and_let_go(
     assert signals.named_only("claude", sources("/s/other.jsonl")) == []
     signals.let_go(report())
     assert (waiting(folder), signals.unmatched) == ([], 1)
+    assert (folder / "claude.unmatched").exists()
     assert "/etc/passwd, which is in no store" in caplog.text
     signals.release()
 
@@ -533,6 +534,7 @@ def test_status_and_doctor_tell_how_capturing_goes(
     assert "capture     no client has called one yet\n" in out
     assert "            no signal waits\n" in out
     spool.touch(str(folder), "codex", spool.LAST)
+    spool.touch(str(folder), "codex", spool.UNMATCHED)
     spool.write(str(folder), signal_of())
     spool.write(str(folder), signal_of(session="s2"))
     os.utime(folder / "claude.s2.json", (1, 1))
@@ -549,6 +551,8 @@ def test_status_and_doctor_tell_how_capturing_goes(
     assert found["reason"] == "unavailable: It is away."
     out = status(environment, "status")[1]
     assert "last called by codex " in out
+    assert "codex named a conversation that is in none of its known stores" in out
+    assert list(facts["unmatched"]) == ["codex"]
     assert "2 signals wait, the oldest from " in out
     assert "; 1 damaged, set aside" in out
     assert "claude: FAILED " in out

@@ -12,6 +12,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -135,6 +136,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--module", action="store_true", help="the plain command line as well")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the server is stopped then, too
     home = Path(tempfile.mkdtemp(prefix="shared-memory-hook-"))
     (home / ".claude" / "projects" / "proj").mkdir(parents=True)
     try:
