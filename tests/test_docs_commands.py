@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from documents import DOCUMENTS, PROGRAMS, ROOT, commands, put_stores, run
+from documents import DOCUMENTS, PROGRAMS, ROOT, blocks, commands, put_stores, run
 from homes import free_port, new_folder, remove, until
 from mcp_process import Server
 
@@ -24,6 +24,7 @@ from memory.settings import Settings
 pytest_plugins = ("home_fixtures",)
 
 README = (ROOT / "README.md").read_text("utf-8")
+BACKUP = (ROOT / "docs" / "backup.md").read_text("utf-8")
 CLIENTS = ("claude ", "codex ", "opencode ")
 SESSION = "11111111-1111-4111-8111-111111111111"
 
@@ -32,7 +33,14 @@ READING = (
     "memory --help",
     "memory changes claude --since 2d",
     "memory connect",
+    "memory connect --print",
+    "memory connect claude --brief",
+    "memory connect codex",
+    "memory connect all --yes",
+    "memory disconnect",
     "memory context PROJECT",
+    "memory coverage",
+    "memory coverage --mend",
     "memory doctor",
     "memory import",
     "memory import --client opencode --root FOLDER",
@@ -43,13 +51,25 @@ READING = (
     "memory pg status",
     "memory projects",
     "memory reindex",
+    "memory rescan",
     'memory search "why does the build fail"',
     "memory sessions --client codex --limit 5",
     "memory show ID",
     "memory status",
     "memory upgrade",
     "memory url",
+    "memory verify ENTRY",
+    "memory-import --drain",
 )
+STATUSES = {
+    # Nobody is there to be asked, which they say and change nothing.
+    "memory connect": {1},
+    "memory connect claude --brief": {1},
+    "memory connect codex": {1},
+    "memory disconnect": {1},
+    "memory rescan": {0, 1},  # 1: it found something
+}
+"""What a command may end with, where that is not 0 alone."""
 SERVER = (
     "memory pg start|stop|status|restart",
     "memory pg stop",
@@ -68,14 +88,21 @@ BY_HAND = (
 DEVELOPING = ("scripts/test", "scripts/test tests/test_feed.py -q", "scripts/check", ".ci/run")
 SCHEMA_TOOLS = ("python -m memory.mcp_server --write-handshake",)
 ELSEWHERE = {
+    "claude --plugin-dir clients/claude-plugin": "needs the client",
     "claude -p": "needs an account",
+    "codex exec": "the same",
+    "scripts/check-clients": "installs the clients themselves",
+    "claude mcp add -s user": "the README has the whole line",
+    "codex mcp add": "the same",
+    "opencode mcp add": "the same",
     "git pull": "the network",
     "memory brief": "says nothing where nothing is recorded; test_brief.py runs it",
     "loginctl enable-linger": "changes the machine",
+    "memory-import --hook": "takes what a client writes to it; test_hooks.py runs it",
+    "python -P -m importers": "the same",
     "memory-import service install": "changes the machine; test_installation.py runs it",
     "memory-import service install|uninstall|status": "the same",
     "memory-import service status": "the same",
-    "claude mcp remove shared-memory": "another program's; the name is compared below",
     "python -m pytest": "this is it",
     "python3 -m venv .venv && source .venv/bin/activate && pip install -r requirements-dev.txt": (
         "the network; scripts/venv.sh does the same, and test_scripts.py runs that"
@@ -89,8 +116,12 @@ ELSEWHERE = {
 
 def _known() -> set[str]:
     tested = {*UP, *READING, *SERVER, *WATCHING, *BY_HAND, *DEVELOPING, *SCHEMA_TOOLS}
+    for block in blocks(BACKUP):  # test_backup.py runs them
+        tested |= set(commands(f"```sh\n{block}```"))
     bare = {each.replace(".venv/bin/", "") for each in (*tested, *ELSEWHERE)}
-    return bare | {line for line in commands(README) if line.startswith(CLIENTS)}
+    bare = {each.replace("ENTRY", "ID") for each in bare}
+    names = {" ".join(each.split()[:2]) for each in READING}  # a command without what it takes
+    return bare | names | {line for line in commands(README) if line.startswith(CLIENTS)}
 
 
 def test_no_document_prints_a_command_that_nothing_runs() -> None:
@@ -100,6 +131,7 @@ def test_no_document_prints_a_command_that_nothing_runs() -> None:
 
 def test_nothing_is_run_that_no_document_prints_any_more() -> None:
     printed = {one for path in DOCUMENTS for one in commands(path.read_text("utf-8"))}
+    printed |= {" ".join(each.split()[:2]) for each in READING}
     assert _known() - printed == {
         "scripts/up --no-import",  # the README names the option by itself
         "scripts/bootstrap-pg.sh",
@@ -118,7 +150,7 @@ def test_a_new_command_would_be_seen() -> None:
 # --- the command line -------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)  # some thirty programs, one after another
 def test_the_commands_of_the_command_line_run(environment: dict[str, str], tmp_path: Path) -> None:
     put_stores(tmp_path)
     inside = {**environment, "HOME": str(tmp_path)}
@@ -126,17 +158,19 @@ def test_the_commands_of_the_command_line_run(environment: dict[str, str], tmp_p
     assert done.returncode == 0, done.stdout + done.stderr
     projects = json.loads(run("memory projects --json", inside).stdout)["projects"]
     sessions = json.loads(run("memory sessions --json", inside).stdout)["sessions"]
+    changes = json.loads(run("memory changes claude --json", inside).stdout)["changes"]
     words = {
         "PROJECT": shlex.quote(projects[0]["name"]),
         "ID": sessions[0]["id"],
+        "ENTRY": changes[0]["id"],
         "NAME": "desk",
         "FOLDER": shlex.quote(str(tmp_path / ".local/share/opencode")),
     }
     for command in READING:
         script = re.sub(r"\b[A-Z]+\b", lambda found: words[found[0]], command)
         done = run(script, inside, folder=tmp_path)
-        assert done.returncode == 0, command + done.stdout + done.stderr
-        assert done.stdout.strip(), command
+        assert done.returncode in STATUSES.get(command, {0}), command + done.stdout + done.stderr
+        assert done.stdout.strip() or command == "memory-import --drain", command
 
 
 @pytest.mark.timeout(240)
@@ -167,6 +201,7 @@ def test_watch_imports_what_is_there_and_ends_in_order(
     assert watcher.returncode in {0, 130}, said
 
 
+@pytest.mark.timeout(300)
 def test_the_commands_of_the_embedded_server_run(home: Settings) -> None:
     inside = {**_bare_environment(home), "HOME": os.environ["HOME"]}
     for command in SERVER:
@@ -395,9 +430,3 @@ async def test_the_line_that_connects_a_client_starts_a_server_that_answers(
         assert status["database"]["is_reachable"] is True
         recorded = await server.call("record_event", type="connected")
         assert recorded["is_error"] is False
-
-
-def test_what_leaves_names_what_was_added() -> None:
-    [leaving] = [one for one in commands(README) if one.startswith("claude mcp remove ")]
-    name = leaving.split()[-1]
-    assert all(f" {name} " in line for line in client_lines())
