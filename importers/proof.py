@@ -6,6 +6,7 @@ stores.
 """
 
 import asyncio
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,6 +16,7 @@ from typing import Any, Final
 from importers.base import Batch, Importer, Source, Store
 from importers.coverage import gaps_of, is_being_written
 from importers.echo import marked
+from importers.elsewhere import relative
 from importers.findings import ClientProof, FileProof, Lacking
 from importers.keep import keep, prepare
 from importers.run import Progress
@@ -38,8 +40,8 @@ _PAGE: Final = 5000  # entries of one look into the ledger
 class Prover:
     """Compares clients' stores with the ledger.
 
-    ``root`` takes the place of the folder in which a client's store is looked for. With ``mend``
-    what is missing is stored: an import would not read again what lies before its checkpoint.
+    ``root`` takes the place of the home, or of the folder of a client's store; ``elsewhere`` says
+    that it is another machine's, as for `importers.run.Runner`. With ``mend`` what is missing is stored: an import would not read again what lies before its checkpoint.
     """
 
     database: Database
@@ -47,9 +49,11 @@ class Prover:
     environment: Mapping[str, str]
     home: Path
     root: Path | None = None
+    elsewhere: bool = False
     mend: bool = False
     progress: Callable[[Progress], None] | None = None
     _lacking: list[tuple[FileProof, Lacking, Draft]] = field(default_factory=list)
+    _sessions: list[tuple[FileProof, Lacking, uuid.UUID]] = field(default_factory=list)
 
     async def run(self) -> list[ClientProof]:
         """Return what was found of each client. Raises LedgerError when the database is away."""
@@ -57,9 +61,9 @@ class Prover:
 
     def stores(self, importer: Importer) -> list[Store]:
         """Return a client's stores."""
-        if self.root is not None:
-            return [Store(provider=importer.provider, root=self.root)]
-        return importer.stores(self.environment, self.home)
+        if self.root is None:
+            return importer.stores(self.environment, self.home)
+        return importer.stores({}, self.root) or [Store(provider=importer.provider, root=self.root)]
 
     async def _client(self, importer: Importer) -> ClientProof:
         stores = self.stores(importer)
@@ -70,7 +74,7 @@ class Prover:
                 sources += await asyncio.to_thread(_listed, importer, store)
             except OSError as error:
                 client.files.append(FileProof(path=str(store.root), failed=_said(error)))
-        self._lacking = []
+        self._lacking, self._sessions = [], []
         with Seen() as seen:
             for number, source in enumerate(sources, start=1):
                 client.files.append(await self._file(importer, source, client, seen))
@@ -88,6 +92,7 @@ class Prover:
         while True:
             try:
                 batch = await asyncio.to_thread(importer.read, source, state)
+                state = batch.state
                 file.is_being_written = await asyncio.to_thread(is_being_written, source)
             except FileNotFoundError:
                 return file  # it went while it was read: what of it was not stored is gone
@@ -98,12 +103,13 @@ class Prover:
                 log.unexpected(_log, f"reading {source.path}", error)
                 file.failed = type(error).__name__
                 return file
+            if self.elsewhere:
+                batch = relative(replace(batch, state=dict(batch.state)), source.store)
             client.count_read(file, batch)
             await self._compare(source, batch, file, client, seen)
             file.gaps = gaps_of(batch.state)
             if batch.finished:
                 return file
-            state = batch.state
 
     async def _compare(
         self, source: Source, batch: Batch, file: FileProof, client: ClientProof, seen: Seen
@@ -125,7 +131,9 @@ class Prover:
             self._count(draft, standing, file, client)
         for each in unknown:
             name = f"session {sessions[each].source_session_id}"
-            client.lack(file, Lacking(path=file.path, id=name, offset=None, is_changed=False))
+            lacking = Lacking(path=file.path, id=name, offset=None, is_changed=False)
+            if client.lack(file, lacking):
+                self._sessions.append((file, lacking, each))
 
     async def _standings(self, drafts: Sequence[Draft]) -> list[Standing]:
         found: list[Standing] = []
@@ -164,6 +172,11 @@ class Prover:
             for (file, lacking, _), standing in zip(some, found, strict=True):
                 if standing in {Standing.STORED, Standing.OLDER}:
                     client.unlack(file, lacking)
+        ids = [ident for _, _, ident in self._sessions]
+        unknown = await self.database.transact(partial(unknown_sessions, ids=ids))
+        for file, lacking, ident in self._sessions:
+            if ident not in unknown:
+                client.unlack(file, lacking)
 
     async def _look_for_vanished(self, client: ClientProof, seen: Seen) -> None:
         """Count what the ledger has of this machine's store and the store has no more."""
