@@ -474,3 +474,20 @@ async def test_what_a_batch_is_compared_with_is_found_by_indexes(ledger: Databas
         found = await ledger.transact(partial(plan, statement=statement))
         assert index in found, found
         assert "Seq Scan on entries" not in found, found
+
+
+async def test_an_entry_is_read_inside_a_transaction_and_without_one(ledger: Database) -> None:
+    async def append_and_read(session: AsyncSession) -> tuple[str, bool]:
+        [appended] = await crud.append(session, [message()])
+        entry = await crud.get_entry(session, appended.id)
+        return entry.content, entry.id == appended.id
+
+    async def read_and_append(session: AsyncSession, entry_id: uuid.UUID) -> bool:
+        newest, newer = await crud.get_entry_and_newer(session, entry_id)
+        await crud.append(session, [message(newest.content + "!", source_id="m2")])
+        return newer is None
+
+    assert await ledger.transact(append_and_read) == ("hello", True)
+    [known] = await append(ledger, message())
+    assert await ledger.transact(partial(read_and_append, entry_id=known.id))
+    assert await count(ledger) == 2

@@ -61,7 +61,7 @@ async def get_entry_and_newer(
 
     Raises NotFound.
     """
-    rows = await rows_of(session, _ENTRY_AND_NEWER, entry_id)
+    rows = await rows_of(session, _ENTRY_AND_NEWER, entry_id, begin=False)
     if not rows:
         raise NotFound(f"No entry has the id {entry_id}; search_history finds entries.")
     *values, newer = rows[0]

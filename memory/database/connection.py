@@ -152,9 +152,16 @@ async def _persistently(
     for attempt in range(1, _TRIES + 1):
         is_done = False
         try:
-            async with sessions.begin() as session:
+            session = sessions()
+            try:
                 result = await work(session)
                 is_done = True
+                await session.commit()
+            except BaseException:
+                # To its end even when the caller is cancelled: it gives the connection back.
+                await asyncio.shield(asyncio.create_task(session.close()))
+                raise
+            await session.close()
         except DBAPIError as error:
             died = error.connection_invalidated and not is_done
             if attempt == _TRIES or not (died or is_transient(error)):

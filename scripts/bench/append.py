@@ -7,8 +7,8 @@ It starts a throw-away server with the settings that are shipped and prints rati
 Bulk: batches as large as the importers', one transaction each, one after another, on one
 connection; COPY fills an equal table (without its foreign keys) in one transaction.
 
-Writers: each is a task with a connection of its own and appends one message in a transaction of
-its own, again and again. They share the processes evenly, because Python runs on one core of each.
+Writers: each is a task with a connection and a session of its own, as a client's window has, and
+appends one message in a transaction of its own, again and again. They share the processes evenly, because Python runs on one core of each.
 Closed loop: a writer starts its next append when the last one is committed, so that together they
 take all the machine has, and the latency is that of a full queue. Steady: each writer starts
 RATE appends a second, evenly spread; the latency counts from the time at which an append was due.
@@ -17,6 +17,7 @@ Five appends of each writer come before, which open its connection and prepare i
 
 import argparse
 import asyncio
+import gc
 import multiprocessing
 import random
 import statistics
@@ -157,15 +158,16 @@ async def write(crowd: Crowd, writer: int, go: asyncio.Barrier) -> list[float]:
     follows the one before.
     """
     own = Database(replace(crowd.settings, pool_size=1, max_overflow=0))
-    mark = uuid.uuid4().hex
+    window = replace(SESSION, source_session_id=uuid.uuid4().hex)
+    await own.transact(lambda s: crud.start_session(s, window))
 
     async def one(number: int) -> None:
         draft = Draft(
             kind=Kind.MESSAGE,
             content=f"message {number} of writer {writer}",
             source_client="claude",
-            session_id=SESSION.id,
-            source_id=f"{mark}-{number}",
+            session_id=window.id,
+            source_id=f"{number}",
         )
         await own.transact(lambda s: crud.append(s, [draft]))
 
@@ -202,6 +204,7 @@ async def write_together(
 
 def one_process(crowd: Crowd, writers: Sequence[int], start: Barrier, answers: Any) -> None:
     """Run some writers; the body of a process."""
+    gc.freeze()  # as the MCP server does, which is the single-row writer that there is
     answers.put(asyncio.run(write_together(crowd, writers, start)))
 
 
