@@ -10,7 +10,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -137,13 +136,14 @@ async def _run(options: Options, settings: Settings) -> int:
 
 async def _runner(options: Options, settings: Settings) -> "Runner":
     # See above: listing the commands must not wait for these.
+    from importers.machine import settings_of  # noqa: PLC0415
     from importers.run import Runner  # noqa: PLC0415
     from memory.database import Database  # noqa: PLC0415
 
     root = options.root.absolute() if options.root else None
     importers = importers_in(root, options.clients) if root else importers_of(options.clients)
     if options.machine:
-        settings = replace(settings, machine=await _machine(options.machine, settings))
+        settings = await settings_of(options.machine, settings, may_be_new=True)
     elif settings.machine == identify(settings.home):
         settle(settings.home)
     return Runner(
@@ -155,21 +155,6 @@ async def _runner(options: Options, settings: Settings) -> "Runner":
         elsewhere=bool(options.machine),
         label="" if options.machine else usual_label(settings.machine, settings.home),
     )
-
-
-async def _machine(name: str, settings: Settings) -> str:
-    """Return the id of the machine that is called so; one that is not known gets it as its id."""
-    from memory import crud  # noqa: PLC0415
-    from memory.database import Database  # noqa: PLC0415
-
-    database = Database(settings)
-    try:
-        found = await database.transact(partial(crud.find_machine, name=name))
-        if found is None:
-            await database.transact(partial(crud.label_machine, machine=name, label=name))
-        return found or name
-    finally:
-        await database.close()
 
 
 async def _watch(options: Options, runner: "Runner") -> int:

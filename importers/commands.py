@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from importers.progress import bar
-from importers.registry import importers_of
+from importers.registry import importers_in, importers_of
 from memory import log
 from memory.cli.fault import described, end_output
 from memory.cli.output import Json, one_line, print_json, say, table
@@ -48,7 +48,13 @@ _SHOWN: Final = 20  # entries with findings; the JSON answer has more
 
 Client = Annotated[list[str], typer.Option("--client", help="Only this client; may be repeated.")]
 Root = Annotated[
-    Path | None, typer.Option("--root", help="The client's folder, when it is another one.")
+    Path | None,
+    typer.Option(
+        "--root", help="Another home, or the folder of one client's store.", metavar="DIR"
+    ),
+]
+Machine = Annotated[
+    str, typer.Option("--machine", help="The machine that --root was copied from.", metavar="NAME")
 ]
 
 
@@ -56,6 +62,7 @@ def coverage_command(
     *,
     client: Client = [],  # noqa: B006 - typer reads it and never changes it
     root: Root = None,
+    machine: Machine = "",
     mend: Annotated[bool, typer.Option("--mend", help="Store what is missing.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -66,11 +73,11 @@ def coverage_command(
     # See above: so do all the others below.
     from importers.tables import show_coverage  # noqa: PLC0415
 
-    if root is not None and len(client) != 1:
-        raise InvalidInput("--root needs exactly one --client.")
+    if machine and root is None:
+        raise InvalidInput("--machine needs --root: the copied or mounted home of that machine.")
     folder = root.absolute() if root else None
     clients, keepings = asyncio.run(
-        _cover(_settings(), tuple(client), folder, mend=mend, quiet=as_json)
+        _cover(_settings(), tuple(client), folder, machine, mend=mend, quiet=as_json)
     )
     is_whole = all(each.is_whole for each in clients)
     if as_json:
@@ -90,18 +97,28 @@ def coverage_command(
 
 
 async def _cover(
-    settings: Settings, clients: tuple[str, ...], root: Path | None, *, mend: bool, quiet: bool
+    settings: Settings,
+    clients: tuple[str, ...],
+    root: Path | None,
+    machine: str,
+    *,
+    mend: bool,
+    quiet: bool,
 ) -> tuple[list["ClientProof"], list["Keeping"]]:
     from importers.keeping import keeping  # noqa: PLC0415
+    from importers.machine import settings_of  # noqa: PLC0415
     from importers.proof import Prover  # noqa: PLC0415
     from memory.database import Database  # noqa: PLC0415
 
+    if machine:
+        settings = await settings_of(machine, settings)
     prover = Prover(
         database=Database(settings),
-        importers=importers_of(clients),
+        importers=importers_in(root, clients) if root else importers_of(clients),
         environment=os.environ,
         home=Path.home(),
         root=root,
+        elsewhere=bool(machine),
         mend=mend,
     )
     try:

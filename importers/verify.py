@@ -110,7 +110,7 @@ class Focused(Protocol):
 class Verifier:
     """Verifies entries against the stores on this machine.
 
-    ``root`` takes the place of the folder in which a client's store is looked for.
+    ``root`` takes the place of the home, or of the folder of a client's store.
     """
 
     database: Database
@@ -139,11 +139,10 @@ class Verifier:
     ) -> tuple[Verdict, Mapping[str, Any] | None]:
         if _has_line(Path(origin["path"]), origin):
             return Verdict.SAME, origin
-        stores = (
-            [Store(provider=importer.provider, root=self.root)]
-            if self.root
-            else importer.stores(self.environment, self.home)
-        )
+        stores = importer.stores(self.environment, self.home)
+        if self.root:
+            here = Store(provider=importer.provider, root=self.root)
+            stores = importer.stores({}, self.root) or [here]
         sources = [source for store in stores for source in importer.sources(store)]
         sources.sort(key=partial(_distance, wanted=wanted, origin=origin))
         for source in sources:

