@@ -48,7 +48,7 @@ def parse(arguments: Sequence[str] | None, *, client: str = "") -> Options:
 
     Raises SystemExit after telling what is wrong, as argparse does.
     """
-    of = f" of {client}" if client else " of Claude Code, Codex and OpenCode"
+    of = f" of {client}" if client else " of every client there is an importer for"
     parser = argparse.ArgumentParser(
         prog=f"python -m importers.{client}" if client else "memory-import",
         description=f"Read the sessions{of} into the ledger. Reading again adds nothing twice.",
