@@ -13,7 +13,6 @@ own ids, so that nothing is stored twice, and nothing stored is ever taken away.
 import copy
 import errno
 import hashlib
-import json
 import os
 import stat
 import time
@@ -22,8 +21,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-
-import msgspec
 
 from importers.archive import Damaged, open_archive
 from importers.base import (
@@ -34,7 +31,8 @@ from importers.base import (
     Source,
     Unreadable,
 )
-from importers.lines import MARK_BYTES, MAX_LINE_BYTES, Line, Plain, Text, lines
+from importers.lenient import Malformed, decode
+from importers.lines import MARK_BYTES, Line, Plain, Text, lines
 from importers.regular import opened
 from memory.drafts import Draft, SessionDraft
 
@@ -45,10 +43,6 @@ PACKED: Final = ".zst"
 # A file can change twice within one tick of the file system's clock. Until its last change is
 # older than this, its times alone do not prove that it is unchanged.
 _SETTLED_NS: Final = 2_000_000_000
-
-
-class Malformed(ValueError):
-    """A record is JSON but not what its client writes; the message says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +98,8 @@ def read(source: Source, state: Mapping[str, Any] | None, normalise: Normalise) 
 
     Raises OSError when the file as a whole cannot be read.
     """
+    if state and _is_settled(state, source.path):
+        return Batch(state=dict(state))
     path, status = present(source.path)
     if state and _is_unchanged(state, path, status):
         return Batch(state=dict(state))
@@ -171,6 +167,17 @@ def _opened(path: Path, *, packed: bool) -> Iterator[tuple[Text, os.stat_result]
         return
     with opened(path) as file:
         yield Plain(file), os.fstat(file.fileno())
+
+
+def _is_settled(state: Mapping[str, Any], path: Path) -> bool:
+    """Tell at the price of one question whether a plain file is as it was: nearly all are."""
+    name = str(path)
+    if state["path"] != name or name.endswith(PACKED):
+        return False
+    try:
+        return _is_unchanged(state, path, path.stat())
+    except OSError:
+        return False
 
 
 def _is_unchanged(state: Mapping[str, Any], path: Path, status: os.stat_result) -> bool:
@@ -263,35 +270,6 @@ def _normalised(record: Record, context: dict[str, Any], normalise: Normalise) -
         raise
     except UNKNOWN_SHAPE as error:
         raise Malformed(f"a shape this importer does not know ({type(error).__name__})") from error
-
-
-def decode(raw: bytes | None) -> dict[str, Any]:
-    """Return the object that a line holds. Raises Malformed."""
-    if raw is None:
-        raise Malformed(f"longer than {MAX_LINE_BYTES} bytes")
-    try:
-        value = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError):
-        value = _decoded_leniently(raw)
-    if not isinstance(value, dict):
-        raise Malformed("JSON, but not an object")
-    return value
-
-
-def _decoded_leniently(raw: bytes) -> Any:
-    """Decode what JavaScript writes and strict JSON refuses: halves of a surrogate pair, NaN."""
-    try:
-        return json.loads(raw.decode())
-    except UnicodeDecodeError as error:
-        raise Malformed(f"bad UTF-8 at byte {error.start} of the line") from None
-    except json.JSONDecodeError as error:
-        if error.msg == "Extra data":
-            raise Malformed(f"two records on one line, at character {error.pos}") from None
-        raise Malformed(f"no JSON: {error.msg} at character {error.pos}") from None
-    except RecursionError:
-        raise Malformed("nested too deeply") from None
-    except ValueError:
-        raise Malformed("a number with too many digits") from None
 
 
 def _mark(head: bytes, tail: bytes) -> str:

@@ -416,6 +416,9 @@ class Files(RuleBasedStateMachine):
             tuple[int | None, str | None]
         ] = []  # (number, id) since reading last began at the beginning
         self.names = 0
+        self.rest = b""  # of a line of which the first half is written
+        self.entries: set[str | None] = set()  # what a ledger would hold
+        self.written: set[str] = set()  # what was ever completely written
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(tail, "BATCH_RECORDS", 3)
 
@@ -447,9 +450,21 @@ class Files(RuleBasedStateMachine):
     @rule(line=good, cut=st.integers(1, 12))
     def append_half_a_line(self, line: bytes, cut: int) -> None:
         self.add(line[:cut])
+        self.rest = line[cut:]
+
+    @precondition(lambda self: not self.is_packed and self.rest)
+    @rule()
+    def finish_the_line(self) -> None:
+        self.add(self.rest)
+
+    @precondition(lambda self: not self.is_packed)
+    @rule(first=good, second=good, cut=st.integers(1, 9))
+    def append_glued_halves(self, first: bytes, second: bytes, cut: int) -> None:
+        self.add(first[:cut] + second[cut + 1 :])
 
     def add(self, content: bytes) -> None:
         self.content += content
+        self.rest = b""
         with self.plain.open("ab") as file:
             file.write(content)
 
@@ -504,6 +519,7 @@ class Files(RuleBasedStateMachine):
         self.packed.write_bytes(zstd.compress(self.content))
         self.plain.unlink()
         self.is_packed = True
+        self.rest = b""
 
     @precondition(lambda self: self.is_packed)
     @rule()
@@ -511,6 +527,22 @@ class Files(RuleBasedStateMachine):
         self.plain.write_bytes(self.content)
         self.packed.unlink()
         self.is_packed = False
+
+    @precondition(lambda self: self.is_packed)
+    @rule()
+    def unpack_and_leave_both(self) -> None:
+        self.plain.write_bytes(self.content)
+        self.is_packed = False
+
+    @rule(later=st.sampled_from([-(10**9), 1, 3_000_000_000]))
+    def touch(self, later: int) -> None:
+        path = self.packed if self.is_packed else self.plain
+        status = path.stat()  # a clock that jumps, a copy that sets the times anew
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + later))
+
+    @rule()
+    def crash_between_read_and_commit(self) -> None:
+        tail.read(source(self.listed, self.key), self.state, number)
 
     @rule()
     def read_a_batch(self) -> None:
@@ -522,14 +554,20 @@ class Files(RuleBasedStateMachine):
             pass
         assert [each for _, each in self.delivered] == self.good_ids
         assert [number for number, _ in self.delivered] == list(range(1, len(self.delivered) + 1))
+        self.written.update(self.good_ids)
+        assert self.entries >= self.written, "what was completely written is kept for good"
+
+    @property
+    def listed(self) -> Path:
+        return self.packed if self.packed.exists() else self.plain
 
     def read(self) -> Batch:
-        path = self.packed if self.is_packed else self.plain
-        batch = tail.read(source(path, self.key), self.state, number)
+        batch = tail.read(source(self.listed, self.key), self.state, number)
         assert batch.records == batch.imported + len(batch.unreadable)
         if {"truncated", "touched", "rewritten", "replaced"} & set(batch.events):
             self.delivered = []
         self.delivered += [(draft.position, draft.source_id) for draft in batch.drafts]
+        self.entries.update(draft.source_id for draft in batch.drafts)
         self.state = json.loads(json.dumps(batch.state))
         return batch
 
