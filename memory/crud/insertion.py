@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.database.statements import rows_of
+from memory.database.statements import rows_of, run_many
 
 __all__ = ["insert_entries"]
 
@@ -52,9 +53,9 @@ async def insert_entries(session: AsyncSession, rows: Sequence[Mapping[str, Any]
         rows = [{**row, "seq": number} for row, (number,) in zip(rows, numbers, strict=True)]
     values_of = itemgetter(*columns)
     waiting = [values_of(row) for row in sorted(rows, key=_place)]
-    for part in _parts(waiting):
-        statement = _statement(columns, len(part))
-        await rows_of(session, statement, *[value for row in part for value in row])
+    for size, parts in groupby(_parts(waiting), len):
+        flat = (list(chain.from_iterable(part)) for part in parts)
+        await run_many(session, _statement(columns, size), flat)
 
 
 def _place(row: Mapping[str, Any]) -> tuple[int, str, int]:

@@ -4,7 +4,7 @@ SQLAlchemy costs a single append several times what its statements take.
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-__all__ = ["rows_of", "to_json"]
+__all__ = ["rows_of", "run_many", "to_json"]
 
 _DRIVER: Final = "driver"
 _ERRORS: Final = (PostgresError, InterfaceError, AsyncAdapt_asyncpg_dbapi.Error)
@@ -32,12 +32,18 @@ async def rows_of(
     trips where it is the only one; each statement sees what is committed when it starts, in a
     transaction or not.
     """
-    driver, adapter = session.info.get(_DRIVER) or await _driver_of(session)
-    if begin and not driver.is_in_transaction():
-        # SQLAlchemy begins with its own first statement only, and ends what it began itself.
-        await _guarded(session, driver, adapter._start_transaction())  # noqa: SLF001 - there is no public way; a test watches
+    driver = await _driver_of(session, begin=begin)
     rows: Sequence[Any] = await _guarded(session, driver, driver.fetch(statement, *values))
     return rows
+
+
+async def run_many(session: AsyncSession, statement: str, many: Iterable[Sequence[Any]]) -> None:
+    """Run a statement with each of the values in turn.
+
+    None waits for the one before it: while the server works, the next are taken and sent.
+    """
+    driver = await _driver_of(session)
+    await _guarded(session, driver, driver.executemany(statement, many))
 
 
 def to_json(value: Any) -> str:
@@ -45,12 +51,18 @@ def to_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-async def _driver_of(session: AsyncSession) -> tuple[Any, Any]:
-    """Return the driver's connection and SQLAlchemy's adapter around it."""
-    connection = await session.connection()
-    pooled: Any = connection.sync_connection and connection.sync_connection.connection
-    session.info[_DRIVER] = pooled.driver_connection, pooled.dbapi_connection
-    return pooled.driver_connection, pooled.dbapi_connection
+async def _driver_of(session: AsyncSession, *, begin: bool = True) -> Any:
+    """Return the driver's connection, with the session's transaction begun on it if need be."""
+    if _DRIVER not in session.info:
+        connection = await session.connection()
+        session.info[_DRIVER] = connection.sync_connection and connection.sync_connection.connection
+    pooled: Any = session.info[_DRIVER]
+    driver = pooled.driver_connection
+    if begin and not driver.is_in_transaction():
+        # SQLAlchemy begins with its own first statement only, and ends what it began itself.
+        begun = pooled.dbapi_connection._start_transaction()  # noqa: SLF001 - there is no public way; a test watches
+        await _guarded(session, driver, begun)
+    return driver
 
 
 async def _guarded(session: AsyncSession, driver: Any, work: Awaitable[Any]) -> Any:
