@@ -406,6 +406,20 @@ def test_a_brief_is_off_until_it_is_asked_for_and_stays_until_it_is_refused(
     assert contents(home) == before
 
 
+def test_hooks_can_be_left_out_and_taken_off(environment: dict[str, str], home: Path) -> None:
+    before = contents(home)
+    for _ in range(2):
+        answer(environment, "connect", "all", "--yes", "--no-hooks")
+        held = contents(home)
+        assert held[".claude/settings.json"] == before[".claude/settings.json"]
+        assert tomllib.loads(held[".codex/config.toml"].decode())["notify"] == ["say", "done"]
+        assert b'"plugin"' not in held[".config/opencode/opencode.jsonc"]
+        answer(environment, "connect", "all", "--yes")
+        assert contents(home) != held
+    answer(environment, "disconnect", "--yes")
+    assert contents(home) == before
+
+
 def test_a_client_that_nobody_knows_is_wrong_usage(environment: dict[str, str]) -> None:
     done = answer(environment, "connect", "emacs", status=1)
     assert done["code"] == "invalid_argument"

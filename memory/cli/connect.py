@@ -58,6 +58,13 @@ Brief = Annotated[
         help="Tell Claude Code at the start of a session, in 2 KB, what holds in its project.",
     ),
 ]
+Hooks = Annotated[
+    bool,
+    typer.Option(
+        "--hooks/--no-hooks",
+        help="Let each turn be captured at once; without, `memory watch` finds it.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +84,14 @@ def connect(
     yes: Yes = False,
     by_hand: Print = False,
     brief: Brief = None,
+    hooks: Hooks = True,
     as_json: Json = False,
 ) -> None:
     """Connect Claude Code, Codex and OpenCode: their MCP server, and what captures each turn."""
     if by_hand:
         print_by_hand(as_json=as_json)
         return
-    places = here(project=project, brief=brief)
+    places = here(project=project, brief=brief, hooks=hooks)
     server = server_of(os.environ)
     chosen = _installed(names or [], places)
     work = _planned(chosen, places, server, connecting)
@@ -118,7 +126,7 @@ def disconnect(
     _finish(work, "Disconnect", dry_run=dry_run, yes=yes, as_json=as_json, notes=[])
 
 
-def here(*, project: bool = False, brief: bool | None = None) -> Places:
+def here(*, project: bool = False, brief: bool | None = None, hooks: bool = True) -> Places:
     """Return this account's places, or those of the project in the working directory."""
     plugin = Path(memory.__file__).resolve().parent.parent / PLUGIN
     return Places(
@@ -127,6 +135,7 @@ def here(*, project: bool = False, brief: bool | None = None) -> Places:
         plugin=plugin if plugin.is_file() else None,
         project=Path.cwd() if project else None,
         brief=brief,
+        hooks=hooks,
     )
 
 
@@ -268,7 +277,7 @@ def _notes(names: Sequence[str], places: Places, server: Server) -> list[str]:
         notes.append(
             "Codex reads notify from the user's file alone: `memory connect codex` captures each turn."
         )
-    if "opencode" in names and places.plugin is None:
+    if "opencode" in names and places.plugin is None and places.hooks:
         notes.append(
             "This installation has no OpenCode plugin: keep `memory watch` running to capture turns."
         )

@@ -58,7 +58,7 @@ def setup(
     else:
         _heading("The ledger holds")
         totals_table(totals)
-        _heading("Connect the clients")
+        _heading("Connect the clients by hand, or by the first command below")
         show_connections(found)
         _heading("Then")
         _show_next(no_import=no_import)
@@ -100,6 +100,7 @@ def _heading(words: str) -> None:
 
 def _show_next(*, no_import: bool) -> None:
     steps = {
+        "connect": "connect them, with a hook that captures each turn",
         "import": "fill the ledger from the clients' stores" if no_import else "",
         "watch": "go on importing while the clients work",
         "search WORDS": "find what was said and done",

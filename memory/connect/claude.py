@@ -41,7 +41,10 @@ def parts(places: Places, server: Server) -> tuple[Part, ...]:
         "env": {**server.environment, **{name: f"${{{name}}}" for name in server.passed}},
     }
     hook = {"type": "command", "command": server.hook("claude"), "timeout": _SECONDS}
-    items = [Item(path=("hooks", name), wanted=hook, is_ours=is_hook) for name in EVENTS]
+    items = [
+        Item(path=("hooks", name), wanted=hook, is_ours=is_hook, is_gone=not places.hooks)
+        for name in EVENTS
+    ]
     brief = {"type": "command", "command": server.brief("claude"), "timeout": _SECONDS}
     items.append(
         Item(

@@ -37,6 +37,7 @@ def parts(places: Places, server: Server) -> tuple[Part, ...]:
             about=about if is_own else "MCP server",
             server=server,
             is_own=is_own,
+            has_notify=places.hooks,
         ),
     )
 
@@ -70,19 +71,20 @@ def chained(notify: Any) -> list[str] | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodexPart(Part):
-    """``config.toml``; ``is_own`` says that it is the user's own and no project's."""
+    """``config.toml``; ``is_own`` says that it is the user's own and no project's.
+
+    Without ``has_notify`` only the user's own program is called.
+    """
 
     server: Server
     is_own: bool
+    has_notify: bool = True
 
     def connected(self, text: str) -> str:
         """Return the text with the server's table, ``notify`` and the grace."""
         found = tomllib.loads(text)
         if self.is_own:
-            before = found.get(_NOTIFY)
-            inner = chained(before)
-            then = inner if inner is not None else before or []
-            text = _with(text, _NOTIFY, self.server.notify("codex", then))
+            text = self._notified(text, found.get(_NOTIFY))
             if GRACE not in found:
                 text = _with(text, GRACE, GRACE_MS)
         return self._served(text, found.get(_SERVERS, {}))
@@ -118,6 +120,16 @@ class CodexPart(Part):
             if value.get(GRACE) == GRACE_MS:
                 del value[GRACE]
         return value
+
+    def _notified(self, text: str, found: Any) -> str:
+        """Return the text with this program's ``notify`` before the user's, or the user's alone."""
+        inner = chained(found)
+        then = inner if inner is not None else found or []
+        if self.has_notify:
+            return _with(text, _NOTIFY, self.server.notify("codex", then))
+        if inner is None:
+            return text
+        return _with(text, _NOTIFY, inner) if inner else _without(text, _NOTIFY)
 
     def _served(self, text: str, servers: Any) -> str:
         """Return the text with the server's table, in its place or at the end."""

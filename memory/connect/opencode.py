@@ -36,7 +36,9 @@ def parts(places: Places, server: Server) -> tuple[Part, ...]:
             path=_file(places),
             about="MCP server, and the plugin that captures each turn",
             members={("mcp", NAME): entry},
-            items=[Item(path=("plugin",), wanted=plugin, is_ours=is_plugin)],
+            items=[
+                Item(path=("plugin",), wanted=plugin, is_ours=is_plugin, is_gone=not places.hooks)
+            ],
             comments=True,
             blank=_SCHEMA,
         ),

@@ -33,7 +33,7 @@ _OPENCODES: Final = re.compile(r"\{env:(\w+)\}")
 class Places:
     """The account's folders; ``project`` is None for what holds everywhere.
 
-    ``brief`` says whether a session is told at its start what holds, None for as it is. ``plugin`` is
+    ``hooks`` says whether a client is to tell when a turn is over. ``brief`` says whether a session is told at its start what holds, None for as it is. ``plugin`` is
     the file of the OpenCode plugin, None where this installation has none.
     """
 
@@ -42,6 +42,7 @@ class Places:
     plugin: Path | None = None
     project: Path | None = None
     brief: bool | None = None
+    hooks: bool = True
 
     @property
     def config(self) -> Path:
