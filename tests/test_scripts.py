@@ -143,3 +143,7 @@ def test_a_whole_run_is_spread_over_workers_and_a_narrow_one_is_not(
     ran = done.stdout.splitlines()
     spread = ["-n", "3", "--dist", "worksteal"] if is_spread else []
     assert ran[ran.index("-m") :] == ["-m", "pytest", *spread, *arguments]
+    given = {"TEST_WORKERS": "3", "TEST_DATABASE_URL": "postgresql://shared.example/postgres"}
+    done = run(clone / "scripts" / "test", *arguments, **given)
+    ran = done.stdout.splitlines()
+    assert ran[ran.index("-m") :] == ["-m", "pytest", *arguments], "feeds of one server wait"
