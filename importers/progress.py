@@ -19,7 +19,7 @@ from rich.progress import (
 if TYPE_CHECKING:
     from importers.run import Progress as Step  # brings the database's libraries along
 
-__all__ = ["LINE_SECONDS", "bar"]
+__all__ = ["LINE_SECONDS", "bar", "plain"]
 
 LINE_SECONDS: Final = 5.0
 """Time between two plain lines; a pass that takes less says nothing before its report."""
@@ -32,7 +32,7 @@ def bar(*, quiet: bool) -> Iterator[Callable[["Step"], None] | None]:
         yield None
         return
     if not sys.stderr.isatty():
-        yield _plain()
+        yield plain(_aside)
         return
     columns = (
         TextColumn("{task.description}"),
@@ -53,8 +53,8 @@ def bar(*, quiet: bool) -> Iterator[Callable[["Step"], None] | None]:
         yield step
 
 
-def _plain() -> Callable[["Step"], None]:
-    """Return what prints a line about the client at work, at most every LINE_SECONDS."""
+def plain(say: Callable[[str], None]) -> Callable[["Step"], None]:
+    """Return what says a line about the client at work, at most every LINE_SECONDS."""
     last = time.monotonic()
 
     def step(now: "Step") -> None:
@@ -63,8 +63,10 @@ def _plain() -> Callable[["Step"], None]:
             return
         last = time.monotonic()
         files = f"{now.files_done:,} of {now.files:,} files"
-        print(
-            f"{now.provider}: {files}, {now.records:,} records so far", file=sys.stderr, flush=True
-        )
+        say(f"{now.provider}: {files}, {now.records:,} records so far")
 
     return step
+
+
+def _aside(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)

@@ -1,8 +1,9 @@
 """Passing again and again: polling is the truth, file events only wake it."""
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,8 @@ from typing import Final
 import watchfiles
 
 from importers.base import Importer
-from importers.report import Report
+from importers.progress import plain
+from importers.report import ClientReport, Failed, Report
 from importers.rounds import Rounds, rounds_of
 from importers.run import Choose, Runner
 from importers.signals import Signals, signals_of
@@ -20,12 +22,20 @@ from memory.database import Database
 from memory.embeddings import load
 from memory.errors import LedgerError
 
-__all__ = ["POLL_SECONDS", "Watch", "index_all"]
+__all__ = ["BEGIN", "POLL_SECONDS", "Watch", "index_all"]
 
 _log = log.get(__name__)
 
+BEGIN: Final = "Reading what is new; then watching."
+
 POLL_SECONDS: Final = 5.0
 """Time between two passes when no file event wakes the watch."""
+
+IDLE_SHARE: Final = 0.01
+"""Of one core, that passes which find nothing may take while file events wake the watch."""
+
+LONGEST_POLL: Final = 60.0
+"""Seconds between two passes at most, however many files there are to look at."""
 
 SHORTEST_PAUSE: Final = 0.5
 """Seconds between two passes at least, however busy the files are."""
@@ -71,8 +81,9 @@ async def index_all(
 class Watch:
     """Runs passes until told to stop; stands by for clients that another process watches.
 
-    ``say`` tells people what changes; ``told`` gets the report of the first pass and of each later
-    one that did something.
+    ``say`` tells people what changes; ``told`` gets the report of the first pass, and of each later
+    one that did something about the clients for which it did. A source that cannot be read is told
+    once, until it fails otherwise.
     """
 
     runner: Runner
@@ -81,6 +92,8 @@ class Watch:
     poll_seconds: float = POLL_SECONDS
     retry_seconds: float = RETRY_SECONDS
     _is_new: bool = True
+    _has_events: bool = False
+    _failures: dict[str, set[Failed]] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _taken: set[str] = field(default_factory=set)
     _signals: Signals = field(init=False)
@@ -115,8 +128,11 @@ class Watch:
     async def _passes(self, everyone: Sequence[Importer], standby: Standby) -> None:
         backoff = 0.0
         stop = self.runner.stop
+        self.say(BEGIN)
+        self.runner.progress = plain(self.say)
         while not stop.is_set():
             self._wake.clear()
+            spent = time.process_time()
             held = [each for each in everyone if each.provider in standby.held]
             self._tell_taken(standby.taken)
             try:
@@ -134,8 +150,16 @@ class Watch:
                 backoff = 0.0
             if is_whole:
                 await wait(stop, seconds=SHORTEST_PAUSE)
-                pause = _PATIENT_SECONDS if self._signals.is_waiting else self.poll_seconds
-                await wait(stop, self._wake, seconds=min(pause, self.poll_seconds))
+                pause = self._pause(time.process_time() - spent)
+                await wait(stop, self._wake, seconds=pause)
+
+    def _pause(self, spent: float) -> float:
+        """Return the seconds until the next pass, after one that took so many of CPU."""
+        if self._signals.is_waiting:
+            return min(_PATIENT_SECONDS, self.poll_seconds)
+        if not self._has_events:
+            return self.poll_seconds
+        return max(self.poll_seconds, min(LONGEST_POLL, spent / IDLE_SHARE))
 
     async def _read_named(self, held: Sequence[Importer], standby: Standby) -> None:
         """Read what signals name: of the clients watched here, where they keep their stores.
@@ -157,11 +181,7 @@ class Watch:
         report = await self._pass(held, choose=None, interrupt=interrupt)
         database, stop = self.runner.database, self.runner.stop
         report.indexed = await index_all(database, stop=stop, interrupt=interrupt)
-        if report.clients and self._is_new:
-            self._is_new = False
-            self.told(report)
-        else:
-            self._tell(report)
+        self._tell(report)
         return not report.interrupted
 
     async def _pass(
@@ -178,8 +198,19 @@ class Watch:
         return report
 
     def _tell(self, report: Report) -> None:
-        if not report.is_quiet:
-            self.told(report)
+        news = [client for client in report.clients if self._is_told(client)]
+        if self._is_new and report.clients:
+            self._is_new = False
+            self.runner.progress = None
+            news = report.clients
+        if news:
+            self.told(replace(report, clients=news))
+
+    def _is_told(self, client: ClientReport) -> bool:
+        failures = set(client.failed)
+        others = failures - self._failures.get(client.provider, set())
+        self._failures[client.provider] = failures
+        return bool(client.records or client.events or others)
 
     def _tell_taken(self, taken: set[str]) -> None:
         for provider in sorted(taken - self._taken):
@@ -207,11 +238,13 @@ class Watch:
                     yield_on_timeout=True,
                     ignore_permission_denied=True,
                 ):
+                    self._has_events = True
                     if changes:
                         self._wake.set()
                     if self._roots(everyone) != roots:
                         break
             except (OSError, RuntimeError) as error:
+                self._has_events = False
                 _log.warning("no file events (%s); polling alone", error)
                 return
 

@@ -4,12 +4,14 @@ import hashlib
 import json
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from importers.base import Importer
 from importers.report import ClientReport
 from importers.run import Runner
+from importers.watch import BEGIN
 from memory import crud
 from memory.database import Database
 from memory.drafts import session_id_of
@@ -93,6 +95,16 @@ def digests(root: Path) -> dict[str, str]:
         for path in sorted(root.rglob("*"))
         if path.is_file()
     }
+
+
+def heard(said: list[str]) -> Callable[[str], None]:
+    """Return what notes the words of a watch, without those that only tell that it is at work."""
+
+    def say(words: str) -> None:
+        if words != BEGIN and not words.endswith("so far"):
+            said.append(words)
+
+    return say
 
 
 def line(**fields: Any) -> bytes:

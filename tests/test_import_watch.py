@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 from conftest import Cluster
-from imports import line, runner
+from imports import heard, line, runner
 from sqlalchemy import make_url
 
 from importers.claude import ClaudeImporter
 from importers.report import Report
 from importers.standby import Standby, lock_name
-from importers.watch import Watch, index_all
+from importers.watch import LONGEST_POLL, Watch, index_all
 from memory import crud, search
 from memory.crud.lock import try_lock
 from memory.database import Database
 from memory.drafts import session_id_of
+from memory.settings import Settings
 
 SESSION = "00000000-0000-4000-8000-000000000001"
 SECONDS = 30  # until a test gives up; nothing waits so long
@@ -66,7 +67,7 @@ async def watching(
     said: list[str] = []
     reports: list[Report] = []
     watch = Watch(
-        runner=made, say=said.append, told=reports.append, poll_seconds=poll, retry_seconds=retry
+        runner=made, say=heard(said), told=reports.append, poll_seconds=poll, retry_seconds=retry
     )
     seen = Seen(watch, said, reports)
     task = asyncio.create_task(watch.run())
@@ -263,3 +264,31 @@ async def test_indexing_leaves_off_when_another_process_does_it(database: Databa
     assert await index_all(database, stop=stop) == 0
     stop.set()
     assert await index_all(database, stop=stop) == 0
+
+
+async def test_a_watch_says_that_it_begins_and_then_only_what_is_new(
+    database: Database, tmp_path: Path
+) -> None:
+    say_in_transcript(tmp_path, "first")
+    broken = tmp_path / "projects" / "proj" / "broken.jsonl"
+    broken.symlink_to(broken.name)
+    async with watching(database, tmp_path) as seen:
+        await until(have(database, "first"))
+        say_in_transcript(tmp_path, "second")
+        await until(have(database, "first", "second"))
+        say_in_transcript(tmp_path, "third")
+        await until(have(database, "first", "second", "third"))
+    told = [report.clients[0] for report in seen.reports]
+    assert [len(client.failed) for client in told][:1] == [1]
+    assert all(client.records or client.failed for client in told)
+    assert len(told) <= 4, "what fails again and again is told once"
+
+
+def test_what_looking_costs_sets_how_often_it_is_done(tmp_path: Path) -> None:
+    database = Database(Settings(home=tmp_path, machine="m"))
+    watch = Watch(runner=runner(database, tmp_path), say=print, told=print, poll_seconds=5)
+    assert watch._pause(30.0) == 5, "without file events polling is all there is"
+    watch._has_events = True
+    assert watch._pause(0.001) == 5
+    assert watch._pause(0.2) == pytest.approx(20)
+    assert watch._pause(30.0) == LONGEST_POLL

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from hook_calls import SESSION, claude_says, held, mode, program, waiting
-from imports import entries, line
+from hypothesis import given, strategies
+from imports import entries, heard, line
 
 from importers import flow, hooks, spool
 from importers.base import Source, Store
@@ -32,6 +33,13 @@ from memory.settings import SERVICE_ACCOUNT, Settings
 
 OTHER = SESSION.replace("1", "2")
 SECONDS = 60
+
+
+values = strategies.text() | strategies.floats() | strategies.none() | strategies.integers()
+fields = strategies.dictionaries(strategies.sampled_from(["format", *Signal.__slots__]), values)
+json_texts = fields.map(
+    lambda some: json.dumps({"format": 1, **signal_of().facts(), **some}).encode()
+)
 
 
 def signal_of(session: str = SESSION, **fields: str) -> Signal:
@@ -126,6 +134,7 @@ def test_the_spool_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         b"\x00" * 100,
         b'{"format": 2}',
         b"[" * 100_000,
+        b"[" * 10_000,
         b'{"format": 1, "client": "claude"}',
         b"x" * 100_000,
     ],
@@ -144,6 +153,15 @@ def test_a_damaged_signal_is_set_aside_and_told(
     assert kept.read_bytes() == raw
     assert (waiting(folder), signals.damaged) == ([], 1)
     assert "damaged signal was set aside" in caplog.text
+
+
+@given(raw=strategies.binary() | json_texts)
+def test_whatever_stands_in_a_file_is_a_signal_or_refused(raw: bytes) -> None:
+    try:
+        found = spool.parsed(raw)
+    except ValueError:
+        return
+    assert spool.parsed(json.dumps({"format": 1, **found.facts()}).encode()).name == found.name
 
 
 def test_what_only_has_the_name_of_a_signal_is_set_aside(folder: Path, tmp_path: Path) -> None:
@@ -391,7 +409,7 @@ async def watching(ledger: Database, home: Path) -> AsyncIterator[list[str]]:
     made = runner(Database(ledger.settings), home)
     said: list[str] = []
     watch = Watch(
-        runner=made, say=said.append, told=lambda _: None, poll_seconds=3600, retry_seconds=0.05
+        runner=made, say=heard(said), told=lambda _: None, poll_seconds=3600, retry_seconds=0.05
     )
     task = asyncio.create_task(watch.run())
     try:
@@ -492,6 +510,7 @@ def test_how_the_last_pass_ended_outlives_its_process(tmp_path: Path) -> None:
     assert [each.root for each in rounds(folder)] == ["/mnt/old/.claude", "", ""]
     (folder / "broken.json").write_text("{")
     (folder / "other.json").write_text('{"client": 7}')
+    (folder / "deep.json").write_text("[" * 10_000)
     assert len(list(rounds(folder))) == 3
 
 
