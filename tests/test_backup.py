@@ -53,7 +53,7 @@ def clone(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_restored_ledger_holds_everything_and_its_feed_goes_on_in_a_new_epoch(
     home: Settings, new_home: NewHome, clone: Path, tmp_path: Path
 ) -> None:
