@@ -98,7 +98,7 @@ class Rounds:
         self._written[name] = (found, time.monotonic())
 
     def _read(self, name: str) -> Round:
-        with suppress(OSError, TypeError, ValueError):
+        with suppress(OSError, RecursionError, TypeError, ValueError):
             return _parsed(self.folder / name)
         return Round(client="")
 
@@ -113,7 +113,7 @@ def rounds(folder: Path) -> Iterator[Round]:
     if not folder.is_dir():
         return
     for path in sorted(folder.glob(f"*{SUFFIX}")):
-        with suppress(OSError, TypeError, ValueError):
+        with suppress(OSError, RecursionError, TypeError, ValueError):
             yield _parsed(path)
 
 

@@ -172,7 +172,10 @@ def write(folder: str, signal: Signal) -> None:
 
 def parsed(raw: bytes) -> Signal:
     """Return the signal that a file holds. Raises ValueError for what is none."""
-    facts = json.loads(raw)
+    try:
+        facts = json.loads(raw)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
     if not isinstance(facts, dict) or facts.pop("format", None) != FORMAT:
         raise ValueError("no signal of this format")
     if set(facts) != set(Signal.__slots__) or not isinstance(facts["at"], int | float):
