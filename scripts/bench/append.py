@@ -8,11 +8,12 @@ Bulk: batches as large as the importers', one transaction each, one after anothe
 connection; COPY fills an equal table (without its foreign keys) in one transaction.
 
 Writers: each is a task with a connection and a session of its own, as a client's window has, and
-appends one message in a transaction of its own, again and again. They share the processes evenly, because Python runs on one core of each.
-Closed loop: a writer starts its next append when the last one is committed, so that together they
-take all the machine has, and the latency is that of a full queue. Steady: each writer starts
-RATE appends a second, evenly spread; the latency counts from the time at which an append was due.
-Five appends of each writer come before, which open its connection and prepare its statements.
+appends one message in a transaction of its own, again and again. They share the processes evenly,
+because a process runs Python on one core. Closed loop: a writer starts its next append when the
+last one is committed, so that together they take all the machine has, and the latency is that of a
+full queue. Steady: each writer starts RATE appends a second, evenly spread; the latency counts from
+the time at which an append was due. Five appends of each writer come before and are not counted:
+they open its connection and prepare its statements.
 """
 
 import argparse
