@@ -77,7 +77,7 @@ def coverage_command(
         raise InvalidInput("--machine needs --root: the copied or mounted home of that machine.")
     folder = root.absolute() if root else None
     clients, keepings = asyncio.run(
-        _cover(_settings(), tuple(client), folder, machine, mend=mend, quiet=as_json)
+        _cover(tuple(client), folder, machine, mend=mend, quiet=as_json)
     )
     is_whole = all(each.is_whole for each in clients)
     if as_json:
@@ -97,19 +97,14 @@ def coverage_command(
 
 
 async def _cover(
-    settings: Settings,
-    clients: tuple[str, ...],
-    root: Path | None,
-    machine: str,
-    *,
-    mend: bool,
-    quiet: bool,
+    clients: tuple[str, ...], root: Path | None, machine: str, *, mend: bool, quiet: bool
 ) -> tuple[list["ClientProof"], list["Keeping"]]:
     from importers.keeping import keeping  # noqa: PLC0415
     from importers.machine import settings_of  # noqa: PLC0415
     from importers.proof import Prover  # noqa: PLC0415
     from memory.database import Database  # noqa: PLC0415
 
+    settings = _settings()
     if machine:
         settings = await settings_of(machine, settings)
     prover = Prover(
