@@ -58,9 +58,12 @@ def timed(arguments: Sequence[str], environment: dict[str, str], said: bytes = b
 
 
 def payload(number: int, home: Path) -> bytes:
-    """Return what Claude Code gives a Stop hook."""
+    """Return what Claude Code gives a Stop hook, whose transcript is there."""
     session = SESSION.format(number=number)
     path = home / ".claude" / "projects" / "proj" / f"{session}.jsonl"
+    said = {"role": "user", "content": LAST_WORDS}
+    row = {"type": "user", "uuid": session, "sessionId": session, "cwd": "/x", "message": said}
+    path.write_text(json.dumps(row) + "\n")
     facts = {
         "session_id": session,
         "transcript_path": str(path),
