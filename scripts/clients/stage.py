@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ __all__ = ["ROOT", "Session", "Stage", "stage"]
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
 PROGRAM: Final = ROOT / ".venv" / "bin" / "memory"
 SECONDS: Final = 150  # for one run of a client
+_UP_SECONDS: Final = 600  # for scripts/up, which may have packages to install
 _PROVIDERS: Final = {
     ".codex/config.toml": """\
 # Written by scripts/check-clients.
@@ -112,7 +112,9 @@ class Stage:
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
         }
 
-    def run(self, *command: str | Path, **extra: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *command: str | Path, seconds: float = SECONDS, **extra: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command in the project, in that environment."""
         try:
             return subprocess.run(
@@ -122,11 +124,11 @@ class Stage:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=SECONDS,
+                timeout=seconds,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return subprocess.CompletedProcess(command, 124, "", f"no end in {SECONDS} s")
+            return subprocess.CompletedProcess(command, 124, "", f"no end in {seconds} s")
 
     def memory(self, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
         """Run this program. Raises RuntimeError when it fails."""
@@ -207,8 +209,12 @@ def stage(packages: Packages) -> Iterator[Stage]:
             path = found.home / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text.format(url=model.url, home=found.home), "utf-8")
+        # What OpenCode does once for each user, which takes minutes where the network is slow.
+        for name in ("node_modules", "package.json", "package-lock.json"):
+            command = ["cp", "-a", packages.plugins / name, found.home / ".config" / "opencode"]
+            subprocess.run(command, check=True)
         try:
-            done = found.run(ROOT / "scripts" / "up", "--no-import", PYTHON=sys.executable)
+            done = found.run(ROOT / "scripts" / "up", "--no-import", seconds=_UP_SECONDS)
             if done.returncode:
                 raise RuntimeError(f"scripts/up: {done.stdout}{done.stderr}")
             yield found
