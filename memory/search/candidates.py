@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -50,16 +50,19 @@ _LABELS: Final = re.compile("".join(f"(?:'{name}([^']*)':1A ?)?" for name in CAR
 class Candidate(NamedTuple):
     """An entry that holds words of the query.
 
-    ``places`` gives each of the query's lexemes in it with its positions as PostgreSQL writes
-    them: ``3A,17A``. ``length`` is in words; ``session`` is the session's id in hexadecimal.
+    ``places`` gives each lexeme that was read of it with its positions as PostgreSQL writes them:
+    ``3A,17A``. ``length`` is in words; ``session`` is the session's id in hexadecimal; ``speaker``
+    see `memory.search.labels.speaker_of`.
     """
 
     id: uuid.UUID
     places: dict[str, str]
     length: int
+    client: str
     kind: str
     role: str
     session: str
+    speaker: str
 
     def positions(self, lexeme: str) -> list[int]:
         """Return where a lexeme occurs: numbers of words from 1."""
@@ -105,11 +108,13 @@ async def find(
     request: Request,
     frequencies: Mapping[str, int],
     *,
+    also: Collection[str] = (),
     now: datetime,
 ) -> Found:
     """Return the entries that hold the rarest lexemes, at most BUDGET.
 
-    ``frequencies`` are those of every lexeme of the query. Where few entries hold a rare one, the
+    ``frequencies`` are those of every lexeme of the query; the lexemes of ``also`` are read of the
+    entries found, and not looked for. Where few entries hold a rare one, the
     common ones are looked for too: first any two of them in one entry, then any one.
     """
     conditions = filters(request, now=now)
@@ -125,7 +130,7 @@ async def find(
         room = min(step.most, BUDGET - len(found))
         bound = {
             **arguments,
-            "lexemes": list(frequencies),
+            "lexemes": [*frequencies, *also],
             "query": "&".join([f"({step.query})", *conditions]),
             "limit": room,
         }
@@ -165,5 +170,5 @@ def _steps(frequencies: Mapping[str, int]) -> Iterator[_Step]:
 def _candidate(entry_id: uuid.UUID, length: int, found: str) -> Candidate:
     """Read what ``ts_filter`` kept: ``'=kind/message':1A 'retri':3A,17A``."""
     labels = _LABELS.match(found, max(0, found.find(f"'{MARK}")))
-    kind, role, session = labels.groups(default="") if labels else ("", "", "")
-    return Candidate(entry_id, dict(_WORDS.findall(found)), length, kind, role, session)
+    carried = labels.groups(default="") if labels else ("",) * len(CARRIED)
+    return Candidate(entry_id, dict(_WORDS.findall(found)), length, *carried)

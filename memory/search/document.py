@@ -9,7 +9,7 @@ from memory.search.source import Source, searchable
 
 __all__ = ["RULES", "Document", "document", "wordless"]
 
-RULES: Final = 1
+RULES: Final = 2
 """Version of what is indexed and how it is cut, `memory.text` included.
 
 Raise it with every change that gives an entry other words or labels: the index is then filled

@@ -9,24 +9,25 @@ from datetime import UTC, datetime
 from typing import Final
 
 from sqlalchemy import select
-from sqlalchemy import text as sql
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import text
 from memory.embeddings import Embedder
 from memory.errors import InvalidInput
 from memory.models import Entry
-from memory.search import candidates, context, exact, meaning, place, ranking, tail
+from memory.search import candidates, context, exact, meaning, place, ranking, tail, versions
 from memory.search import scores as scoring
 from memory.search.answer import Answer, Hit, Why
 from memory.search.candidates import Candidate
 from memory.search.document import RULES
 from memory.search.frequencies import document_frequencies
+from memory.search.hints import TIME_WORDS, Hints, hints_of, people_among
 from memory.search.notes import note_of
 from memory.search.place import Progress
 from memory.search.request import Request, checked, is_filtered
 from memory.search.scores import Scores
 from memory.search.source import searchable
+from memory.search.versions import Shown
 from memory.search.words import covered, typed_words
 
 __all__ = ["DEPTH", "MAX_PHRASES", "NEAR", "search"]
@@ -37,14 +38,6 @@ NEAR: Final = 60
 """The best of them whose neighbours are looked at too (measured: 20 are as good as all)."""
 MAX_PHRASES: Final = 4
 """Quoted phrases of one query that are looked for."""
-
-# The key is part of what an entry says; 64 bits tell the few hundred of one answer apart.
-_VERSIONS: Final = sql("""
-    SELECT entries.id, newer.id AS newer,
-        hashtextextended(concat(entries.key, chr(10), entries.content), 0) AS said
-    FROM entries LEFT JOIN entries AS newer ON newer.supersedes = entries.id
-    WHERE entries.id = ANY (CAST(:ids AS uuid[]))
-""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +53,8 @@ class _Gathered:
     recent: int
     unindexed: int
     is_complete: bool
+    hints: Hints
     cosines: Mapping[uuid.UUID, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Shown:
-    """An entry to be shown: its newer version, and how many entries say the same."""
-
-    id: uuid.UUID
-    newer: uuid.UUID | None
-    copies: int
 
 
 async def search(
@@ -97,7 +82,10 @@ async def search(
     if embedder is not None and vector is not None:
         found = await _with_meaning(session, request, found, embedder.name, vector)
     scores = await _ranked(session, found)
-    shown = await _without_copies(session, scores, request.limit)
+    sayings = await versions.read(session, scores)
+    moments = {each: saying.occurred_at for each, saying in sayings.items()}
+    scoring.add_hints(scores, found.entries, moments, found.hints)
+    shown = versions.without_copies(scores, sayings)[: request.limit]
     words = typed_words(request.query)
     matching = found.entries.keys() | set(found.ids).union(*found.phrases)
     return Answer(
@@ -116,12 +104,12 @@ async def _gather(
     """Find what matches, in the index, in the tail, by id and by phrase."""
     now = datetime.now(UTC)
     newest = await tail.read(session, progress, request)
-    recent = await asyncio.to_thread(tail.matching, newest.sources, query.lexemes)
+    recent = await asyncio.to_thread(tail.matching, newest.sources, query.lexemes, also=TIME_WORDS)
     frequencies = await document_frequencies(session, query.lexemes, entries=progress.entries)
-    indexed = await candidates.find(session, request, frequencies, now=now)
+    indexed = await candidates.find(session, request, frequencies, also=TIME_WORDS, now=now)
     in_tail = Counter(lexeme for each in recent for lexeme in each.places)
-    entries = progress.entries + len(newest.sources)
     entries_by_id = {each.id: each for each in (*indexed.candidates, *recent)}
+    people = people_among(entries_by_id.values(), request.query)
     phrases = [
         await exact.by_phrase(session, phrase, request, now=now)
         | {each.id for each in newest.sources if exact.holds(each, phrase)}
@@ -130,16 +118,19 @@ async def _gather(
     return _Gathered(
         query=query,
         entries=entries_by_id,
-        weights={
-            lexeme: ranking.inverse_frequency(frequencies.get(lexeme, 0) + in_tail[lexeme], entries)
-            for lexeme in query.lexemes
-        },
+        weights=ranking.weights(
+            query.lexemes,
+            Counter(frequencies) + in_tail,
+            entries=progress.entries + len(newest.sources),
+            without=text.query(" ".join(people)).words,
+        ),
         average=progress.average_length or _average(recent),
         ids=await exact.by_id(session, query.ids, request),
         phrases=phrases,
         recent=len(recent),
         unindexed=newest.unindexed,
         is_complete=indexed.is_complete,
+        hints=hints_of(request.query, people, now=now),
     )
 
 
@@ -186,25 +177,9 @@ async def _ranked(session: AsyncSession, found: _Gathered) -> Scores:
     return scores
 
 
-async def _without_copies(session: AsyncSession, scores: Scores, limit: int) -> list[_Shown]:
-    """Return the best entries, each content once, versions that were superseded lowered."""
-    rows = await session.execute(_VERSIONS, {"ids": list(scores)})
-    known = {row.id: row for row in rows}
-    scoring.lower_superseded(scores, {each: row.newer for each, row in known.items() if row.newer})
-    shown: dict[int, _Shown] = {}
-    for each in scoring.best(scores, len(scores)):
-        row = known[each]
-        first = shown.get(row.said)
-        if first is not None:
-            shown[row.said] = replace(first, copies=first.copies + 1)
-        else:
-            shown[row.said] = _Shown(id=each, newer=row.newer, copies=1)
-    return list(shown.values())[:limit]
-
-
 async def _hits(
     session: AsyncSession,
-    shown: Sequence[_Shown],
+    shown: Sequence[Shown],
     scores: Scores,
     found: _Gathered,
     words: Mapping[str, frozenset[str]],

@@ -10,17 +10,29 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from memory.drafts import HARNESS_ROLES, OWN_KINDS, client_names
+from memory.drafts import HARNESS_ROLES, OWN_KINDS, Kind, client_names
 from memory.search.request import Request
 from memory.search.source import Source
+from memory.text import fold
 
-__all__ = ["CARRIED", "MARK", "filters", "hidden_kinds", "hidden_roles", "label", "labels"]
+__all__ = [
+    "CARRIED",
+    "MARK",
+    "filters",
+    "hidden_kinds",
+    "hidden_roles",
+    "label",
+    "labels",
+    "speaker_of",
+]
 
 MARK: Final = "="
-CARRIED: Final = ("=kind/", "=role/", "=session/")
+CARRIED: Final = ("=client/", "=kind/", "=role/", "=session/", "=speaker/")
 """Beginnings of the labels that a search also reads, for ranking; the others only filter."""
 
 _PLAIN: Final = re.compile(r"[a-z0-9_.-]{1,64}")
+_NAME: Final = re.compile(r"([^\W\d_][\w'-]{0,30}(?: [^\W\d_][\w'-]{0,30}){0,2}): ")
+_PROSE: Final = frozenset({"user", "assistant"})
 _DAY: Final = timedelta(days=1)
 _AHEAD: Final = timedelta(days=31)  # how far a month may lie ahead of now without being FUTURE
 _MAX_MONTHS: Final = 36
@@ -48,7 +60,23 @@ def labels(entry: Source) -> list[str]:
         found.append(label("project", entry.project_id.hex))
     if entry.session_id is not None:
         found.append(label("session", entry.session_id.hex))
+    if speaker := speaker_of(entry):
+        found.append(label("speaker", speaker))
     return found
+
+
+def speaker_of(entry: Source) -> str:
+    """Return the name with which a message begins, in lower case, its words joined by ``-``.
+
+    Chats between people, pasted or exported, put one and a colon before each turn. Empty for none.
+    """
+    if entry.kind != Kind.MESSAGE or entry.role not in _PROSE:
+        return ""
+    begins = _NAME.match(entry.content)
+    name = begins[1] if begins else ""
+    if any(word[0].islower() for word in name.split()):
+        return ""
+    return "-".join(fold(word) for word in name.split())
 
 
 def filters(request: Request, *, now: datetime) -> list[str]:

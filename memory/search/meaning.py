@@ -17,6 +17,7 @@ from memory.errors import InvalidInput
 from memory.models import VECTOR_DIMENSIONS, Entry, Vector
 from memory.search import place
 from memory.search.candidates import Candidate
+from memory.search.labels import speaker_of
 from memory.search.place import Progress
 from memory.search.request import Request
 from memory.search.scope import scope
@@ -124,9 +125,8 @@ async def nearest(
     """Return the entries near a vector that may answer the request, and those of ``also``."""
     for setting in _SETTINGS:
         await session.execute(setting)
-    columns = (Entry.id, Entry.kind, Entry.role, Entry.session_id)
     base = (
-        select(*columns, _DISTANCE)
+        select(*COLUMNS, _DISTANCE)
         .join(Vector, Vector.entry_id == Entry.id)
         .where(Vector.model == model)
     )
@@ -161,8 +161,17 @@ def _behind(progress: Progress, last: Row[Any]) -> Progress:
 
 
 def _near(row: Any) -> Near:
-    session = row.session_id.hex if row.session_id else ""
-    candidate = Candidate(row.id, {}, 0, row.kind, row.role or "", session)
+    source = source_of(row)
+    candidate = Candidate(
+        id=source.id,
+        places={},
+        length=0,
+        client=source.source_client,
+        kind=source.kind,
+        role=source.role or "",
+        session=source.session_id.hex if source.session_id else "",
+        speaker=speaker_of(source),
+    )
     return Near(candidate, 1 - row.distance)
 
 

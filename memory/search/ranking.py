@@ -6,14 +6,14 @@ constants were measured on LoCoMo's questions.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
 from memory.drafts import Kind
 from memory.search.candidates import Candidate
 
-__all__ = ["adjacency", "bm25", "inverse_frequency", "sessions", "weight_of"]
+__all__ = ["adjacency", "bm25", "inverse_frequency", "sessions", "weight_of", "weights"]
 
 K1: Final = 0.9
 B: Final = 0.4
@@ -28,6 +28,26 @@ def inverse_frequency(frequency: int, entries: int) -> float:
     """Return how much a lexeme tells that so many of all entries hold."""
     entries = max(entries, frequency)
     return math.log(1 + (entries - frequency + 0.5) / (frequency + 0.5))
+
+
+def weights(
+    lexemes: Iterable[str],
+    frequencies: Mapping[str, int],
+    *,
+    entries: int,
+    without: Collection[str],
+) -> dict[str, float]:
+    """Return each lexeme's weight among so many entries.
+
+    Those of ``without``, names of who speaks, weigh nothing while there are others: who is named
+    is looked for among the writers.
+    """
+    lexemes = list(lexemes)
+    silent = set(without) if set(lexemes) - set(without) else set()
+    return {
+        lexeme: 0.0 if lexeme in silent else inverse_frequency(frequencies.get(lexeme, 0), entries)
+        for lexeme in lexemes
+    }
 
 
 def weight_of(candidate: Candidate) -> float:
@@ -51,11 +71,11 @@ def bm25(candidate: Candidate, weights: Mapping[str, float], *, average: float) 
     return gain * (K1 + 1) * weight_of(candidate)
 
 
-def sessions(candidates: Iterable[Candidate]) -> dict[str, float]:
+def sessions(candidates: Iterable[Candidate], weights: Mapping[str, float]) -> dict[str, float]:
     """Return how well each session as a whole answers, from 0 to 1.
 
-    The session's entries that hold a word are taken as one text; a word is worth the less, the
-    more of these sessions hold it.
+    The session's entries that hold a word are taken as one text; a word that has a weight is worth
+    the less, the more of these sessions hold it.
     """
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     lengths: Counter[str] = Counter()
@@ -64,7 +84,8 @@ def sessions(candidates: Iterable[Candidate]) -> dict[str, float]:
             lengths[each.session] += each.length
             found = counts[each.session]
             for lexeme, places in each.places.items():
-                found[lexeme] += places.count(",") + 1
+                if weights.get(lexeme):
+                    found[lexeme] += places.count(",") + 1
     spread = Counter(lexeme for found in counts.values() for lexeme in found)
     told = {lexeme: inverse_frequency(spread[lexeme], len(counts)) for lexeme in spread}
     average = max(1.0, sum(lengths.values()) / max(1, len(lengths)))

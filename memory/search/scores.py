@@ -3,16 +3,19 @@
 import heapq
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from memory.search import ranking
 from memory.search.candidates import Candidate
+from memory.search.hints import Hints
 from memory.text import Query
 
 __all__ = [
     "Parts",
     "Scores",
     "add_exact",
+    "add_hints",
     "add_neighbours",
     "best",
     "lower_superseded",
@@ -28,10 +31,16 @@ TERM_WEIGHT: Final = 1.5
 ORDER: Final = 0.2
 """For neighbouring words of the query that are neighbours in the entry; at most MOST_PAIRS times."""
 MOST_PAIRS: Final = 3
-SESSION: Final = 0.4
+SESSION: Final = 0.5
 """For being in the session that answers best as a whole."""
-NEIGHBOURS: Final[Mapping[int, float]] = {1: 0.33, 2: 0.25}
+NEIGHBOURS: Final[Mapping[int, float]] = {1: 0.3, 2: 0.2}
 """Share of what the words of a neighbour at this distance give."""
+WRITER: Final = 0.2
+"""For being by the one whom the question names as who spoke."""
+TIME: Final = 0.4
+"""For a time that the question names, as far as it fits."""
+WHEN: Final = 0.1
+"""For naming a time where the question asks for one."""
 WORDS: Final = 0.6
 """Share of the words where meaning counts too."""
 ID: Final = 100.0
@@ -61,7 +70,7 @@ def of_words(
     terms = {lexeme: TERM_WEIGHT * weights[lexeme] for lexeme in query.terms}
     weights = {lexeme: weights[lexeme] for lexeme in query.words} | terms
     gains = {each.id: ranking.bm25(each, weights, average=average) for each in candidates}
-    in_session = ranking.sessions(candidates)
+    in_session = ranking.sessions(candidates, weights)
     share = WORDS if cosines else 1.0
     unit = share / (max(gains.values(), default=0.0) or 1.0)
     meaning = {name: (1 - share) * near for name, near in _spread(cosines).items()}
@@ -107,6 +116,23 @@ def add_neighbours(
         given = sum(NEIGHBOURS[distance] * own.get(other, 0.0) for other, distance in near)
         if given:
             scores[entry_id]["neighbours"] = given
+
+
+def add_hints(
+    scores: Scores,
+    entries: Mapping[uuid.UUID, Candidate],
+    moments: Mapping[uuid.UUID, datetime],
+    hints: Hints,
+) -> None:
+    """Add what it gives to be by the one, and of the time, that the question names."""
+    for entry_id in scores.keys() & entries.keys():
+        candidate = entries[entry_id]
+        parts = {
+            "writer": WRITER * hints.is_by_writer(candidate),
+            "time": TIME * hints.fit(moments[entry_id]),
+            "when": WHEN * hints.tells_when(candidate),
+        }
+        scores[entry_id] |= {name: part for name, part in parts.items() if part}
 
 
 def add_exact(

@@ -13,6 +13,7 @@ from memory import text
 from memory.models import Entry
 from memory.search import place
 from memory.search.candidates import Candidate
+from memory.search.labels import speaker_of
 from memory.search.place import Progress
 from memory.search.request import Request
 from memory.search.scope import scope
@@ -46,24 +47,31 @@ async def read(session: AsyncSession, progress: Progress, request: Request) -> T
     return Tail([source_of(row) for row in rows], max(0, waiting - int(seen or 0)))
 
 
-def matching(sources: Collection[Source], lexemes: Collection[str]) -> list[Candidate]:
-    """Return the entries that hold any of the lexemes, as the index would give them."""
+def matching(
+    sources: Collection[Source], lexemes: Collection[str], *, also: Collection[str] = ()
+) -> list[Candidate]:
+    """Return the entries that hold any of the lexemes, as the index would give them.
+
+    The lexemes of ``also`` are read of these entries, and not looked for.
+    """
     found: list[Candidate] = []
     for source in sources:
         words = _tokens(source.id, searchable(source))
-        places = {
-            lexeme: ",".join(str(at + 1) for at in words.positions[lexeme])
-            for lexeme in lexemes
-            if lexeme in words.positions
-        }
-        if places:
+        if any(lexeme in words.positions for lexeme in lexemes):
+            places = {
+                lexeme: ",".join(str(at + 1) for at in words.positions[lexeme])
+                for lexeme in (*lexemes, *also)
+                if lexeme in words.positions
+            }
             candidate = Candidate(
                 id=source.id,
                 places=places,
                 length=words.length,
+                client=source.source_client,
                 kind=source.kind,
                 role=source.role or "",
                 session=source.session_id.hex if source.session_id else "",
+                speaker=speaker_of(source),
             )
             found.append(candidate)
     return found

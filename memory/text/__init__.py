@@ -1,6 +1,7 @@
 """Text on its way in and out: cleaned for storage and display, cut into words for search."""
 
 from memory.text.cleaning import MAX_DEPTH, clean, clean_json, displayable, rebuild
+from memory.text.folding import fold
 from memory.text.lexemes import MAX_TSVECTOR_BYTES, tsquery_word, tsvector
 from memory.text.queries import MAX_LEXEMES, MAX_QUERY_CHARS, Query, query
 from memory.text.snippets import snippet
@@ -18,6 +19,7 @@ __all__ = [
     "clean",
     "clean_json",
     "displayable",
+    "fold",
     "query",
     "rebuild",
     "snippet",

@@ -28,7 +28,8 @@ from memory.drafts import Draft, Kind, SessionDraft, project_id_of
 from memory.embeddings import Embedder
 from memory.search import Request
 
-DEPTH = 20
+DEPTH = 100
+RANKED = 20  # turns among which the first right one counts for MRR
 _EVIDENCE = re.compile(r"D:?(\d+):(\d+)")
 
 
@@ -39,6 +40,7 @@ class Scores:
     recall: dict[int, float] = field(default_factory=lambda: {1: 0.0, 5: 0.0, 10: 0.0})
     reciprocal: float = 0.0
     session_hit: dict[int, float] = field(default_factory=lambda: {1: 0.0, 5: 0.0, 10: 0.0})
+    session_reciprocal: float = 0.0
     questions: int = 0
 
     def add(self, found: Sequence[str], evidence: set[str]) -> None:
@@ -46,11 +48,10 @@ class Scores:
         self.questions += 1
         for depth in self.recall:
             self.recall[depth] += len(evidence & set(found[:depth])) / len(evidence)
-        self.reciprocal += next(
-            (1 / rank for rank, turn in enumerate(found, start=1) if turn in evidence), 0.0
-        )
+        self.reciprocal += _reciprocal(found[:RANKED], evidence)
         sessions = list(dict.fromkeys(_session_of(turn) for turn in found))
         wanted = {_session_of(turn) for turn in evidence}
+        self.session_reciprocal += _reciprocal(sessions, wanted)
         for depth in self.session_hit:
             self.session_hit[depth] += bool(wanted & set(sessions[:depth]))
 
@@ -61,8 +62,13 @@ class Scores:
         hits = "  ".join(f"hit@{n} {sum_ / count:.3f}" for n, sum_ in self.session_hit.items())
         return (
             f"{name:12} {self.questions:5} questions  turn {recall}  MRR {self.reciprocal / count:.3f}"
-            f"  session {hits}"
+            f"  session {hits}  MRR {self.session_reciprocal / count:.3f}"
         )
+
+
+def _reciprocal(found: Sequence[str], wanted: set[str]) -> float:
+    """Return 1 by the rank of the first that is wanted, or 0."""
+    return next((1 / rank for rank, each in enumerate(found, start=1) if each in wanted), 0.0)
 
 
 def _session_of(turn: str) -> str:

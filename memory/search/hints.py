@@ -1,0 +1,88 @@
+"""What a question says of who spoke and when, beside what it is about."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from memory.drafts import CLIENTS, client_names
+from memory.search.candidates import Candidate
+from memory.search.dates import MONTHS, Named, named_times
+from memory.text import fold, query
+
+__all__ = ["TIME_WORDS", "Hints", "hints_of", "people_among"]
+
+_ASKS_WHEN: Final = re.compile(
+    r"\b(?:when|how long|(?:what|which) (?:date|day|week|month|year|time))\b", re.IGNORECASE
+)
+_TIMES: Final = (
+    "yesterday today tomorrow tonight last next ago recently since day week weekend month year"
+    " monday tuesday wednesday thursday friday saturday sunday"
+)
+TIME_WORDS: Final = frozenset(query(f"{_TIMES} {' '.join(MONTHS)}").words)
+"""Lexemes of words that tell a time."""
+
+# A client's name alone may be what a question is about; with these words it is who spoke.
+_BEFORE: Final = r"\b(?:did|does|has|had|by|told|asked|according to)"
+_BEHIND: Final = (
+    r"(?:said|says|told|tells|asked|answered|decided|suggested|proposed|recommended|recorded"
+    r"|wrote|thought|thinks|found|claimed|reported|fixed|changed)\b"
+)
+_CLIENTS: Final[Mapping[str, re.Pattern[str]]] = {
+    name: re.compile(f"{_BEFORE} {every}\\b|\\b{every} {_BEHIND}", re.IGNORECASE)
+    for name in CLIENTS
+    for every in [f"(?:{'|'.join(re.escape(each) for each in client_names(name))})"]
+}
+_MOST: Final = 0.5
+"""Share of the entries found that begin with a name, as turns of a chat do, for it to be one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What a question asks beside its words.
+
+    ``writers`` are the names of the one person or client that it names as who spoke. ``times``
+    are those it names; ``asks_when`` tells that it asks for one.
+    """
+
+    writers: Collection[str] = ()
+    times: tuple[Named, ...] = ()
+    asks_when: bool = False
+
+    def is_by_writer(self, candidate: Candidate) -> bool:
+        """Tell whether the one who was named wrote an entry."""
+        return candidate.speaker in self.writers or candidate.client in self.writers
+
+    def tells_when(self, candidate: Candidate) -> bool:
+        """Tell whether an entry names a time and the question asks for one."""
+        return self.asks_when and not TIME_WORDS.isdisjoint(candidate.places)
+
+    def fit(self, moment: datetime) -> float:
+        """Return from 0 to 1 how well a time fits the best of those that were named."""
+        return max((each.fit(moment) for each in self.times), default=0.0)
+
+
+def people_among(candidates: Collection[Candidate], question: str) -> frozenset[str]:
+    """Return the people whom a question names, where most entries begin with who speaks.
+
+    A text may begin with any word and a colon; where most do, these are names.
+    """
+    speakers = [each.speaker for each in candidates if each.speaker]
+    if len(speakers) < _MOST * len(candidates):
+        return frozenset()
+    words = {fold(word) for word in re.findall(r"[^\W_]+", question)}
+    return frozenset(each for each in speakers if not words.isdisjoint(each.split("-")))
+
+
+def hints_of(question: str, people: Collection[str], *, now: datetime) -> Hints:
+    """Return what a question asks beside its words; ``people`` are those it names."""
+    clients = [name for name, named in _CLIENTS.items() if named.search(question)]
+    writers: Collection[str] = ()
+    if len(people) + len(clients) == 1:
+        writers = client_names(clients[0]) if clients else people
+    return Hints(
+        writers=writers,
+        times=named_times(question, now=now),
+        asks_when=_ASKS_WHEN.search(question) is not None,
+    )
