@@ -1,0 +1,132 @@
+"""Reading ahead while storing: the checkpoint never runs ahead, whatever fails or is killed."""
+
+import asyncio
+import random
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from imports import entries, line, run
+from test_import_run import Lines, write
+
+from importers import flow, tail
+from importers.base import Batch
+from importers.claude import ClaudeImporter
+from importers.keep import Kept, Ready
+from memory import crud
+from memory.database import Database
+from memory.errors import Conflict, Unavailable
+
+FILES = 8
+ROWS = 200
+KILLS = 2
+SEED = 5
+
+
+async def texts(database: Database, session: str) -> list[str]:
+    return [entry.content for entry in await entries(database, "claude", session)]
+
+
+@pytest.mark.parametrize("error", [Conflict("a conflict"), Unavailable()])
+async def test_what_was_read_ahead_of_a_batch_that_failed_is_not_stored(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr(tail, "BATCH_RECORDS", 2)
+    write(tmp_path, "a", *(f"a{number}" for number in range(10)))
+    write(tmp_path, "b", *(f"b{number}" for number in range(10)))
+    real = flow.keep
+
+    async def fail(database: Database, batches: Sequence[Ready]) -> list[Kept]:
+        if any(draft.source_id == "a4" for ready in batches for draft in ready.drafts):
+            raise error
+        return await real(database, batches)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(flow, "keep", fail)
+        if isinstance(error, Unavailable):
+            with pytest.raises(Unavailable):
+                await run(database, tmp_path, Lines())
+        else:
+            client = await run(database, tmp_path, Lines())
+            assert [Path(each.path).name for each in client.failed] == ["a.jsonl"]
+            assert len(await texts(database, "b")) == 10
+    assert await texts(database, "a") == [f"text of a{number}" for number in range(4)]
+    await run(database, tmp_path, Lines())
+    for name in "ab":
+        assert await texts(database, name) == [f"text of {name}{number}" for number in range(10)]
+
+
+async def test_a_batch_is_read_while_the_one_before_it_is_stored(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tail, "BATCH_RECORDS", 2)
+    write(tmp_path, "a", *range(6))
+    is_read = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    real = flow.keep
+
+    class Told(Lines):
+        def read(self, source: Any, state: Any) -> Batch:
+            if state:
+                loop.call_soon_threadsafe(is_read.set)
+            return super().read(source, state)
+
+    async def keep(database: Database, batches: Sequence[Ready]) -> list[Kept]:
+        async with asyncio.timeout(30):
+            await is_read.wait()  # the second batch, before the first one is stored
+        return await real(database, batches)
+
+    monkeypatch.setattr(flow, "keep", keep)
+    client = await run(database, tmp_path, Told())
+    assert client.appended == 6
+
+
+@pytest.mark.timeout(400)  # starts several processes, on a machine that may be busy
+async def test_kills_at_any_moment_lose_and_double_nothing(
+    database: Database, environment: dict[str, str], tmp_path: Path
+) -> None:
+    chance = random.Random(SEED)  # noqa: S311 - the same moments each time
+    wanted = {}
+    for number in range(FILES):
+        name = f"{number:08}-0000-4000-8000-000000000000"
+        path = tmp_path / "projects" / "proj" / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        wanted[name] = [f"{number} says {each}" for each in range(ROWS)]
+        rows = (
+            line(
+                type="user",
+                uuid=text.replace(" ", "-"),
+                sessionId=name,
+                cwd="/home/dev/proj",
+                version="2.1.197",
+                timestamp="2026-11-29T10:00:00Z",
+                message={"role": "user", "content": text},
+            )
+            for text in wanted[name]
+        )
+        path.write_bytes(b"".join(rows))
+    command = [sys.executable, "-m", "importers.claude", "--root", str(tmp_path)]
+    for _ in range(KILLS):
+        before = await count(database)
+        goal = before + chance.randrange(1, FILES * ROWS // 3)
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            env=environment,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        async with asyncio.timeout(150):
+            while process.returncode is None and await count(database) < goal:  # noqa: ASYNC110 - what is waited for is outside of this process
+                await asyncio.sleep(chance.random() * 0.05)
+        if process.returncode is None:
+            process.send_signal(signal.SIGKILL)
+        await process.wait()
+    await run(database, tmp_path, ClaudeImporter())
+    assert {name: await texts(database, name) for name in wanted} == wanted
+
+
+async def count(database: Database) -> int:
+    return sum(each.entries for each in await database.transact(crud.totals))
