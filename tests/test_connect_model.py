@@ -12,9 +12,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts" / "clients"))
 
-from mock_model import Model
+from mock_model import Model, plan
 
-PROMPT = 'Please. PLAN [["status", {"a": 1}]] END'
+PROMPT = f"Please. {plan(('status', {'a': 1}))}"
 
 
 @pytest.fixture

@@ -76,22 +76,29 @@ def _rows(packages: Packages, chosen: tuple[str, ...]) -> Iterator[Row]:
                 _each(chosen, lambda name: _captured(there, read[name], within=_SOON)),
             )
         yield "the user's own notify still runs", _each(chosen, lambda name: _notified(there, name))
-        there.memory("connect", *chosen, "--yes", DATABASE_URL=_NOWHERE)
-        yield "tools without a database", _each(chosen, lambda name: _has_tools(there, name))
-        there.memory("connect", *chosen, "--yes")
-        _slow_down(there)
-        yield (
-            f"tools of a server {_SLOW:.0f} s late",
-            _each(chosen, lambda name: _has_tools(there, name)),
-        )
-        there.memory("connect", *chosen, "--yes")
-        there.memory("disconnect", *chosen, "--yes")
-        yield (
-            "disconnect leaves no trace",
-            _each(chosen, lambda name: _restored(there, name, files)),
-        )
-        for era in ("legacy", "modern"):
-            yield f"inspector --strict, {era}", {"": _inspected(there, era)}
+        yield from _hard_rows(there, chosen, files)
+
+
+def _hard_rows(
+    there: Stage, chosen: tuple[str, ...], files: dict[str, list[bytes]]
+) -> Iterator[Row]:
+    """Go on where the server has a hard time, then take everything back."""
+    there.memory("connect", *chosen, "--yes", DATABASE_URL=_NOWHERE)
+    yield "tools without a database", _each(chosen, lambda name: _has_tools(there, name))
+    there.memory("connect", *chosen, "--yes")
+    _slow_down(there)
+    yield (
+        f"tools of a server {_SLOW:.0f} s late",
+        _each(chosen, lambda name: _has_tools(there, name)),
+    )
+    there.memory("connect", *chosen, "--yes")
+    there.memory("disconnect", *chosen, "--yes")
+    yield (
+        "disconnect leaves no trace",
+        _each(chosen, lambda name: _restored(there, name, files)),
+    )
+    for era in ("legacy", "modern"):
+        yield f"inspector --strict, {era}", {"": _inspected(there, era)}
 
 
 def _each(chosen: tuple[str, ...], step: Callable[[str], str]) -> dict[str, str]:

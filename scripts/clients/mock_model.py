@@ -1,10 +1,11 @@
 """A model that does as the prompt says, for driving the real clients without an account.
 
 It answers the Anthropic Messages, OpenAI Responses and OpenAI Chat Completions interfaces on
-127.0.0.1, as streams. A prompt holds a plan, ``PLAN [["tool", {…}], …] END``: each turn calls the
-next tool of it, and the last one says "done". What a client sent is kept for who asks.
+127.0.0.1, as streams. A prompt holds a plan, see `plan`: each turn calls the next tool of it, and the
+last one says "done". What a client sent is kept for who asks.
 """
 
+import base64
 import json
 import re
 import threading
@@ -13,14 +14,22 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self
 
-__all__ = ["SEARCH", "Model"]
+__all__ = ["SEARCH", "Model", "plan"]
 
-_PLAN: Final = re.compile(r"PLAN (\[.*?\]) END", re.DOTALL)
+_PLAN: Final = re.compile(r"PLAN ([\w+/=]+) END")
 _DONE: Final = "done"
 SEARCH: Final = "ToolSearch"
 """Claude Code's tool that loads others, and waits for servers that are still starting."""
 
 Json = dict[str, Any]
+
+
+def plan(*calls: tuple[str, Json]) -> str:
+    """Return the words that let the model call these tools, each by its name and its arguments.
+
+    They hold no quotation mark: OpenCode 1.18.33 puts the prompt of a command line in quotes.
+    """
+    return f"PLAN {base64.b64encode(json.dumps(calls).encode()).decode()} END"
 
 
 class Model:
@@ -204,15 +213,14 @@ def _next(body: Json, turns: list[Json]) -> tuple[str, Json, str] | None:
     """Return the next call of the plan: the tool's full name, its arguments, its namespace."""
     tools = list(_tools(body))
     planned = [
-        (place, found.group(1))
+        (place, json.loads(base64.b64decode(found[1])))
         for place, turn in enumerate(turns)
         if turn.get("role") == "user" and (found := _PLAN.search(_text(turn)))
     ]
     if not planned or not tools:  # such as a request for a title
         return None
-    place, plan = planned[-1]
+    place, steps = planned[-1]
     results = [turn for turn in turns[place + 1 :] if _is_result(turn)]
-    steps = json.loads(plan)
     if len(results) >= len(steps):
         return None
     name, arguments = steps[len(results)]

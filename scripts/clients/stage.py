@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import asyncpg
-from mock_model import SEARCH, Model
+from mock_model import SEARCH, Model, plan
 from packages import Packages
 from sqlalchemy import make_url
 
@@ -147,8 +147,7 @@ class Stage:
         if client == "claude" and calls:
             names = ",".join(f"mcp__shared-memory__{name}" for name, _ in calls)
             calls = ((SEARCH, {"query": f"select:{names}"}), *calls)
-        plan = f"PLAN {json.dumps(calls)} END" if calls else ""
-        done = self.run(*_RUN[client], f"{words} {plan}".strip())
+        done = self.run(*_RUN[client], f"{words} {plan(*calls)}" if calls else words)
         return Session(
             client=client,
             words=words,
