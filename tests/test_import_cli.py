@@ -27,6 +27,7 @@ from importers.report import MAX_DETAILS, ClientReport, Failed, Happened, Report
 from importers.run import GONE, Progress
 from importers.standby import lock_name
 from importers.tell import told
+from importers.watch import BEGIN
 from memory import crud
 from memory.crud.lock import try_lock
 from memory.database import Database
@@ -184,7 +185,10 @@ async def test_a_signal_ends_the_watch_cleanly(
         assert not await database.transact(lambda s: try_lock(s, name))
         process.send_signal(number)
         out, errors = await process.communicate()
-    assert (process.returncode, out, errors) == (0, b"", b"")
+    assert (process.returncode, out) == (0, b"")
+    begin, *rest = errors.decode().splitlines()
+    assert begin == BEGIN
+    assert all(each.endswith("records so far") for each in rest)
 
 
 async def test_the_doctor_compares_the_disk_with_the_ledger(
