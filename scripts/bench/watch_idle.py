@@ -6,6 +6,7 @@ when the first pass is over and a minute has gone by, so that every file has set
 """
 
 import argparse
+import json
 import os
 import signal
 import subprocess
@@ -49,10 +50,14 @@ def main() -> None:
         try:
             if process.stdout is None:
                 raise AssertionError
-            process.stdout.readline()  # the report of the first pass
+            first = json.loads(process.stdout.readline())  # the report of the first pass
+            if first.get("is_error"):
+                raise SystemExit(f"the watch failed: {first}")
             time.sleep(SETTLE_SECONDS)
             began, before = time.perf_counter(), spent(process.pid)
             time.sleep(given.seconds)
+            if process.poll() is not None:
+                raise SystemExit(f"the watch ended with {process.returncode}")
             share = (spent(process.pid) - before) / (time.perf_counter() - began)
             print(machine())
             print(f"{files} files, {size / 1e6:.1f} MB: idle CPU {share:.2%} of a core", end="")
