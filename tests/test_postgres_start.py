@@ -222,7 +222,7 @@ def test_nothing_beside_the_servers_folder_is_touched(new_home: NewHome) -> None
 def test_addresses_are_refused_where_no_server_ever_was(new_home: NewHome) -> None:
     settings = new_home()
     for address in (postgres.application_url, postgres.owner_url):
-        with pytest.raises(ServerFailure, match=r"start-pg\.sh start") as refused:
+        with pytest.raises(ServerFailure, match="memory pg start`") as refused:
             address(settings)
         assert refused.value.code == "never_started"
     assert not postgres.is_embedded(settings, "postgresql://memory@127.0.0.1:5433/memory")
