@@ -86,17 +86,19 @@ def _claude(home: Path, speech: Speech, sizes: list[int]) -> int:
     return written
 
 
+_CLAUDE_SHARED: Final[_Row] = {
+    "isSidechain": False,
+    "userType": "external",
+    "entrypoint": "cli",
+    "cwd": CWD,
+    "version": "2.1.197",
+    "gitBranch": "main",
+}
+
+
 def _claude_rows(speech: Speech, session: str) -> Iterator[_Row]:
     clock, last = Clock(speech), None
-    shared = {
-        "isSidechain": False,
-        "userType": "external",
-        "entrypoint": "cli",
-        "cwd": CWD,
-        "sessionId": session,
-        "version": "2.1.197",
-        "gitBranch": "main",
-    }
+    shared = {**_CLAUDE_SHARED, "sessionId": session}
 
     def row(kind: str, message: _Row, **more: Any) -> _Row:
         nonlocal last
