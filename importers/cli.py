@@ -32,7 +32,16 @@ from memory.settings import Settings
 if TYPE_CHECKING:
     from importers.run import Runner
 
-__all__ = ["checks", "import_command", "notes", "run", "watch_command"]
+__all__ = [
+    "Client",
+    "Machine",
+    "Root",
+    "checks",
+    "import_command",
+    "notes",
+    "run",
+    "watch_command",
+]
 
 _FAILED = 1
 

@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
+from importers.cli import Client, Machine, Root
 from importers.progress import bar
 from importers.registry import importers_in, importers_of
 from memory import log
@@ -45,17 +46,6 @@ _FAILED: Final = 1
 _USAGE: Final = 2
 _VERDICTS: Final = {"changed": 3, "vanished": 4, "elsewhere": 5, "foreign": 6}
 _SHOWN: Final = 20  # entries with findings; the JSON answer has more
-
-Client = Annotated[list[str], typer.Option("--client", help="Only this client; may be repeated.")]
-Root = Annotated[
-    Path | None,
-    typer.Option(
-        "--root", help="Another home, or the folder of one client's store.", metavar="DIR"
-    ),
-]
-Machine = Annotated[
-    str, typer.Option("--machine", help="The machine that --root was copied from.", metavar="NAME")
-]
 
 
 def coverage_command(

@@ -10,9 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.database.statements import rows_of, run_many
 
-__all__ = ["insert_entries"]
+__all__ = ["COLUMNS", "insert_entries"]
 
-_COLUMNS: Final = (
+COLUMNS: Final = (
     "id",
     "kind",
     "project_id",
@@ -46,9 +46,9 @@ async def insert_entries(session: AsyncSession, rows: Sequence[Mapping[str, Any]
     unsorted batches of two writers deadlock. A row that another writer was quicker with raises
     23505, upon which `Database.transact` runs the whole again and finds it.
     """
-    columns: tuple[str, ...] = _COLUMNS
+    columns: tuple[str, ...] = COLUMNS
     if len(rows) > 1:
-        columns = (*_COLUMNS, "seq")
+        columns = (*COLUMNS, "seq")
         numbers = await rows_of(session, _NUMBERS, len(rows))
         rows = [{**row, "seq": number} for row, (number,) in zip(rows, numbers, strict=True)]
     values_of = itemgetter(*columns)

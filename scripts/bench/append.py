@@ -36,33 +36,13 @@ from throwaway import machine, server
 
 from importers.base import BATCH_RECORDS
 from memory import crud
+from memory.crud.insertion import COLUMNS
 from memory.database import Database
 from memory.drafts import Draft, Kind, SessionDraft, content_hash
 from memory.settings import Settings
 
 WARM_UP = 5  # appends of each writer that are not counted
 SESSION = SessionDraft(provider="claude", source_session_id="bench", source_client="claude")
-COLUMNS = [
-    "id",
-    "kind",
-    "project_id",
-    "session_id",
-    "source_client",
-    "provider",
-    "machine",
-    "source_id",
-    "version",
-    "role",
-    "position",
-    "key",
-    "content",
-    "payload",
-    "origin",
-    "content_hash",
-    "occurred_at",
-    "supersedes",
-    "seq",
-]
 
 
 def texts(rows: int) -> list[str]:
@@ -103,10 +83,10 @@ async def copy_rows(settings: Settings, source: str) -> tuple[int, float]:
     url = make_url(settings.owner_url).set(drivername="postgresql")
     connection = await asyncpg.connect(url.render_as_string(hide_password=False))
     await connection.execute("CREATE TABLE bare (LIKE entries INCLUDING ALL)")
-    names = ", ".join(COLUMNS)
+    names = ", ".join((*COLUMNS, "seq"))
     rows = [tuple(row) for row in await connection.fetch(f"SELECT {names} FROM {source}")]  # noqa: S608 - our own names
     began = time.perf_counter()
-    await connection.copy_records_to_table("bare", records=rows, columns=COLUMNS)
+    await connection.copy_records_to_table("bare", records=rows, columns=(*COLUMNS, "seq"))
     seconds = time.perf_counter() - began
     await connection.execute("DROP TABLE bare")
     await connection.close()
