@@ -52,6 +52,25 @@ def test_the_server_goes_on_when_its_package_is_deleted(home: Settings, package:
         assert Path(process.exe()).is_relative_to(staged)
 
 
+def test_a_server_starts_from_the_copy_when_the_package_is_gone(
+    home: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(binaries, "_PACKAGE", "a_package_that_nobody_has")
+    server = postgres.ensure(home, options=FAST)
+    assert Path(psutil.Process(server.pid).exe()).is_relative_to(Home.of(home).staged)
+    assert "a_package_that_nobody_has is missing" in caplog.text
+
+
+def test_neither_package_nor_copy_is_an_error_that_says_what_to_install(
+    home: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(Home.of(home).staged)
+    monkeypatch.setattr(binaries, "_PACKAGE", "a_package_that_nobody_has")
+    with pytest.raises(ServerFailure, match="Install it") as caught:
+        postgres.ensure(home, options=FAST)
+    assert caught.value.code == "no_binaries"
+
+
 def test_the_staged_tools_find_their_libraries(running: Settings) -> None:
     """Initdb, psql and pg_dump link to libraries that lie outside their own folder."""
     programs = Path(psutil.Process(postgres.ensure(running).pid).exe()).parent

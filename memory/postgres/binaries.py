@@ -9,11 +9,13 @@ import re
 import secrets
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from memory import log
 from memory.errors import ServerFailure
 from memory.postgres import command, private
 from memory.postgres.account import Account
@@ -33,6 +35,8 @@ _INSTEAD: Final = (
     "PostgreSQL 16 or newer with pgvector, or set DATABASE_URL to such a server. The package has "
     "no build for musl (Alpine): use DATABASE_URL there."
 )
+
+_log = log.get(__name__)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,9 +58,14 @@ def find(home: Home, account: Account, *, chosen: str, major: int | None) -> Bin
 
     ``chosen`` is MEMORY_PG_BIN or empty. ``major`` is the version of the data, if there is data:
     of the package's programs and the copies staged before, the newest that can open it is taken,
-    so that two clients with different packages never go back to an older minor version.
+    so that two clients with different packages never go back to an older minor version. Where the
+    package is missing, the newest copy staged before is taken, with a warning.
     Raises ServerFailure with the code no_binaries or wrong_version.
     """
+    if not chosen and package_folder() is None and (staged := _fitting(_staged(home), major)):
+        # The environment that installed them was deleted or cleaned up; the copies are for that.
+        _log.warning("The package %s is missing, so its copy in %s runs.", _PACKAGE, home.staged)
+        return max(staged)
     folder = Path(chosen).expanduser() if chosen else _package_folder()
     offered = _inspect(folder)
     if _is_wheel(folder):
@@ -69,7 +78,7 @@ def find(home: Home, account: Account, *, chosen: str, major: int | None) -> Bin
             "Set MEMORY_PG_BIN to a folder that it can reach.",
             code="no_binaries",
         )
-    fitting = [one for one in candidates if one.version[0] == (major or offered.version[0])]
+    fitting = _fitting(candidates, major or offered.version[0])
     if not fitting:
         raise ServerFailure(
             f"The data in {home.data} are of PostgreSQL {major}, and the programs in {folder} are "
@@ -79,6 +88,11 @@ def find(home: Home, account: Account, *, chosen: str, major: int | None) -> Bin
             details={"data": major, "programs": _dotted(offered.version)},
         )
     return max(fitting)
+
+
+def _fitting(candidates: Iterable[Binaries], major: int | None) -> list[Binaries]:
+    """Return the programs that open data of this version; all of them when there are no data."""
+    return [one for one in candidates if major in (None, one.version[0])]
 
 
 def package_folder() -> Path | None:
