@@ -2,9 +2,11 @@
 
 import sys
 from functools import lru_cache
-from typing import Final
+from pathlib import Path
+from typing import BinaryIO, Final
 
 from importers.lines import MARK_BYTES
+from importers.regular import opened
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdError, ZstdFile
@@ -34,6 +36,7 @@ class Archive:
         """Remember the path; the file is opened when it is first read."""
         self._path = path
         self._file: ZstdFile | None = None
+        self._packed: BinaryIO | None = None
         self.close()
 
     def __del__(self) -> None:
@@ -44,7 +47,9 @@ class Archive:
         """Close the file; reading on opens it again."""
         if self._file is not None:
             self._file.close()
-        self._file = None
+        if self._packed is not None:
+            self._packed.close()  # a ZstdFile closes only what it opened itself
+        self._file = self._packed = None
         self._place = self._chunk_at = 0
         self._chunk = self._head = self._before = b""
 
@@ -78,7 +83,8 @@ class Archive:
 
     def _next(self) -> None:
         if self._file is None:
-            self._file = ZstdFile(self._path)
+            self._packed = opened(Path(self._path))
+            self._file = ZstdFile(self._packed)
         try:
             data = self._file.read(_CHUNK)
         except (ZstdError, EOFError) as error:

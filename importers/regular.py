@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO, Final
 
-__all__ = ["NO_FILE", "opened"]
+__all__ = ["NO_FILE", "opened", "status_of"]
 
 NO_FILE: Final = frozenset(
     {
@@ -29,10 +29,33 @@ def opened(path: Path) -> BinaryIO:
     Raises OSError, with EINVAL or EISDIR for what is no regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    if stat.S_ISDIR(mode):
+    try:
+        _check(path, os.fstat(descriptor))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")
+
+
+def status_of(path: Path) -> os.stat_result:
+    """Return what the system says of a file, without opening what lies in its place.
+
+    Raises FileNotFoundError when nothing is there, and OSError with EINVAL or EISDIR for what is
+    no regular file: a link to nothing did not just go, and is worth a word.
+    """
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise OSError(errno.EINVAL, "this is a link to nothing", str(path)) from None
+        raise
+    _check(path, status)
+    return status
+
+
+def _check(path: Path, status: os.stat_result) -> None:
+    if stat.S_ISREG(status.st_mode):
+        return
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, "this is a folder", str(path))
     raise OSError(errno.EINVAL, "this is no regular file", str(path))

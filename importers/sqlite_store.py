@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Final
 
-from importers.regular import opened
+from importers.regular import opened, status_of
 
 __all__ = ["Copies", "columns", "reading", "stamp"]
 
@@ -90,9 +90,9 @@ class Copies:
 def stamp(path: Path) -> str:
     """Return what changes whenever the database does: size, time and inode of its files.
 
-    Raises FileNotFoundError when there is no database.
+    Raises FileNotFoundError when there is no database, OSError when one is no regular file.
     """
-    path.stat()
+    status_of(path)
     return " ".join(_mark(path.with_name(path.name + side)) for side in _SIDES)
 
 
@@ -119,13 +119,14 @@ def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
 
 def _mark(path: Path) -> str:
     try:
-        status = path.stat()
+        status = status_of(path)
     except FileNotFoundError:
         return "-"
     return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ino}"
 
 
 def _begin(path: Path, copies: Copies) -> sqlite3.Connection:
+    stamp(path)  # SQLite would wait for ever for a pipe in the place of a journal
     options = _direct_options(path)
     if options is None:
         return _open(copies.of(path), "mode=rw")
@@ -147,7 +148,7 @@ def _direct_options(path: Path) -> str | None:
         raise OSError(errno.EINVAL, "this is not an SQLite database", str(path))
     if _WAL_VERSION not in header[18:20]:
         return "mode=ro"
-    beside = all(path.with_name(path.name + side).exists() for side in ("-wal", "-shm"))
+    beside = all(_mark(path.with_name(path.name + side)) != "-" for side in ("-wal", "-shm"))
     return "mode=ro&readonly_shm=1" if beside else None
 
 

@@ -14,10 +14,9 @@ import copy
 import errno
 import hashlib
 import os
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +32,7 @@ from importers.base import (
 )
 from importers.lenient import Malformed, decode
 from importers.lines import MARK_BYTES, Line, Plain, Text, lines
-from importers.regular import opened
+from importers.regular import NO_FILE, opened, status_of
 from memory.drafts import Draft, SessionDraft
 
 __all__ = ["PACKED", "Malformed", "Normalise", "Normalised", "Record", "decode", "present", "read"]
@@ -80,15 +79,21 @@ Raises Malformed for a record that is not what the client writes.
 def present(path: Path) -> tuple[Path, os.stat_result]:
     """Return this path, or its compressed or unpacked twin, with what the system says of it.
 
-    The plain one comes first. Raises FileNotFoundError when there is neither, OSError.
+    The plain one comes first, unless it is no regular file. Raises FileNotFoundError when there
+    is neither, OSError.
     """
+    wrong: OSError | None = None
     plain = path.with_name(path.name.removesuffix(PACKED))
     for each in (plain, plain.with_name(plain.name + PACKED)):
-        with suppress(FileNotFoundError):
-            status = each.stat()
-            if stat.S_ISREG(status.st_mode):
-                return each, status
-    raise FileNotFoundError(
+        try:
+            return each, status_of(each)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if error.errno not in NO_FILE:
+                raise
+            wrong = wrong or error
+    raise wrong or FileNotFoundError(
         errno.ENOENT, "neither the file nor its compressed twin is there", str(path)
     )
 

@@ -1,5 +1,8 @@
 """What every importer has to do, on every store that its client's versions wrote."""
 
+import errno
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +13,7 @@ from sqlalchemy import func, select
 
 from importers.base import Store
 from importers.registry import IMPORTERS, importers_of
+from importers.report import Report
 from memory.database import Database
 from memory.drafts import Kind
 from memory.errors import InvalidInput
@@ -21,6 +25,29 @@ STORES = [
     for folder in stores(client)
 ]
 LINES = [each for each in STORES if any(Path(str(each.values[1])).rglob("store/**/*.jsonl"))]
+
+SOURCES = [
+    ("claude", "projects/x/00000000-0000-4000-8000-00000000000f.jsonl"),
+    ("claude", "projects/x/00000000-0000-4000-8000-00000000000f/subagents/agent-1.jsonl"),
+    ("codex", "sessions/2026/01/01/rollout-2026-01-01T00-00-00-x.jsonl"),
+    ("codex", "sessions/2026/01/01/rollout-2026-01-01T00-00-00-x.jsonl.zst"),
+    ("codex", "archived_sessions/rollout-2026-01-01T00-00-00-x.jsonl"),
+    ("opencode", "opencode-x.db"),
+    ("opencode", "storage/session/x/ses_x.json"),
+    ("opencode", "project/x/storage/session/info/ses_x.json"),
+    ("pi", "sessions/--x--/2026-01-01T00-00-00-000Z_x.jsonl"),
+    ("pi", "2026-01-01T00-00-00-000Z_x.jsonl"),
+]
+"""What each client calls a source, wherever its versions keep one."""
+
+SPECIAL: dict[str, tuple[Callable[[Path], None], int]] = {
+    "folder": (lambda path: path.mkdir(), errno.EISDIR),
+    "pipe": (os.mkfifo, errno.EINVAL),
+    "device": (lambda path: path.symlink_to("/dev/zero"), errno.EINVAL),
+    "loop": (lambda path: path.symlink_to(path.name), errno.ELOOP),
+    "link to nothing": (lambda path: path.symlink_to("nothing"), errno.EINVAL),
+}
+"""What may lie in a file's place, and the number of the error that says so."""
 
 in_every_store = pytest.mark.parametrize(("client", "folder"), STORES)
 in_every_store_of_lines = pytest.mark.parametrize(("client", "folder"), LINES)
@@ -120,3 +147,26 @@ async def test_an_unreadable_line_is_named_and_costs_only_itself(
     assert {(each.path, each.offset) for each in report.unreadable_records} == places
     assert report.unreadable == want["unreadable"] + len(places)
     assert await held(database, client, want["sessions"]) == wanted(client, want["sessions"])
+
+
+@pytest.mark.parametrize(("client", "name"), SOURCES)
+@pytest.mark.parametrize("kind", SPECIAL)
+async def test_what_has_the_name_of_a_source_and_is_no_file_is_told_and_costs_only_itself(
+    database: Database, tmp_path: Path, client: str, name: str, kind: str
+) -> None:
+    folder = stores(client)[0]
+    want = expected(folder)
+    root = copied(folder, tmp_path)
+    files = len(list(IMPORTERS[client]().sources(Store(provider=client, root=root))))
+    make, number = SPECIAL[kind]
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    make(path)
+    report = await run(database, root, IMPORTERS[client]())
+    (failed,) = report.failed
+    assert failed.path == str(path)
+    assert f"[Errno {number}]" in failed.reason
+    assert report.files == files + 1
+    assert report.unreadable == want["unreadable"]
+    assert await held(database, client, want["sessions"]) == wanted(client, want["sessions"])
+    assert Report(clients=[report]).has_failed

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from importers.regular import opened
+from importers.regular import NO_FILE, opened, status_of
 from importers.tail import Malformed, decode
 
 __all__ = ["SUFFIX", "Place", "last_uuids", "sub_agents", "transcripts"]
@@ -96,13 +96,12 @@ def _is_call(line: bytes, call: str) -> bool:
 def transcripts(project: Path) -> list[tuple[str, int]]:
     """Return path and inode of the transcripts directly in a project's folder.
 
-    Sub-agents of 2.0.x are among them. Raises OSError.
+    Sub-agents of 2.0.x are among them, and what has the name of one: reading it says that it is
+    none. Raises OSError.
     """
     with os.scandir(project) as entries:
         return sorted(
-            (entry.path, entry.inode())
-            for entry in entries
-            if entry.name.endswith(SUFFIX) and _is_file(entry)
+            (entry.path, entry.inode()) for entry in entries if entry.name.endswith(SUFFIX)
         )
 
 
@@ -127,9 +126,17 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
 
 
 def last_uuids(path: Path) -> frozenset[str]:
-    """Return the uuids in the last rows of a transcript. Raises OSError."""
-    status = path.stat()
-    return _last_uuids(path, status.st_ino, status.st_size)
+    """Return the uuids in the last rows of a transcript, none of one that cannot be read.
+
+    Raises OSError when it is the disk that fails.
+    """
+    try:
+        status = status_of(path)
+        return _last_uuids(path, status.st_ino, status.st_size)
+    except OSError as error:
+        if error.errno not in NO_FILE:
+            raise
+        return frozenset()  # reading it as a source says so
 
 
 @lru_cache(maxsize=1024)

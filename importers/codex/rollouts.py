@@ -49,6 +49,7 @@ def rollouts(store: Store, forks: Forks) -> list[Source]:
     """Return the rollouts, oldest first, each fork after the thread that it was forked from.
 
     Where a thread has a plain and a compressed file, the plain one is current, as for Codex itself.
+    What is no regular file is a source that cannot be read, unless the thread has one elsewhere.
     """
     chosen: dict[str, Path] = {}
     for path in sorted(_files(store.root), key=_preference):
@@ -69,12 +70,12 @@ def _after(origin: str | None, key: str, keys: dict[str, str]) -> tuple[str, ...
 def _files(root: Path) -> Iterator[Path]:
     for folder, pattern in ((root / SESSIONS, "**/*.jsonl*"), (root / ARCHIVED, "*.jsonl*")):
         for path in folder.glob(pattern):
-            if path.name.endswith((".jsonl", f".jsonl{PACKED}")) and path.is_file():
+            if path.name.endswith((".jsonl", f".jsonl{PACKED}")):
                 yield path
 
 
-def _preference(path: Path) -> tuple[bool, bool, str]:
-    return path.parent.name == ARCHIVED, path.name.endswith(PACKED), str(path)
+def _preference(path: Path) -> tuple[bool, bool, bool, str]:
+    return not path.is_file(), path.parent.name == ARCHIVED, path.name.endswith(PACKED), str(path)
 
 
 def _key(root: Path, path: Path) -> str:

@@ -22,7 +22,7 @@ from importers.base import Batch, Source
 from importers.opencode.message import Message, Part, decoded, time_of
 from importers.opencode.reading import Reading
 from importers.opencode.session import Conversation
-from importers.regular import NO_FILE, opened
+from importers.regular import NO_FILE, opened, status_of
 from importers.tail import Malformed
 
 __all__ = ["Layout", "read_files"]
@@ -62,7 +62,10 @@ class Layout:
 
 
 def read_files(source: Source, state: Mapping[str, Any] | None) -> Batch:
-    """Read one batch of changed messages of a session. Raises OSError when its file is gone."""
+    """Read one batch of changed messages of a session.
+
+    Raises OSError when the session's own file is gone, or cannot be opened.
+    """
     layout = Layout.of(source.path)
     before = dict(state or {})
     files = _Files(layout, before)
@@ -180,8 +183,8 @@ class _Files:
 
 
 def _session(layout: Layout) -> dict[str, Any]:
-    """Return a session with the names of the tables' columns. Raises Malformed."""
-    _, data = _decoded(layout.session)
+    """Return a session with the names of the tables' columns. Raises Malformed and OSError."""
+    _, data = _parsed(layout.session, _bytes(layout.session))
     project = data.get("projectID")
     session = {
         **data,
@@ -200,14 +203,22 @@ def _session(layout: Layout) -> dict[str, Any]:
 
 def _decoded(path: Path) -> tuple[Any, dict[str, Any]]:
     try:
-        with opened(path) as file:
-            raw = file.read()
+        raw = _bytes(path)
     except FileNotFoundError:
         raise Malformed(f"{path.name} went away while it was read") from None
     except OSError as error:
         if error.errno not in NO_FILE:
             raise
         raise Malformed(f"{path.name} cannot be read: {error.strerror}") from error
+    return _parsed(path, raw)
+
+
+def _bytes(path: Path) -> bytes:
+    with opened(path) as file:
+        return file.read()
+
+
+def _parsed(path: Path, raw: bytes) -> tuple[Any, dict[str, Any]]:
     return decoded(raw, path=str(path), place=0, name=path.stem)
 
 
@@ -230,7 +241,7 @@ def _names(folder: Path) -> list[str]:
 
 def _look(path: Path) -> str:
     """Return what changes when a file does, or when it can be read at last. Raises OSError."""
-    status = path.stat()
+    status = status_of(path)
     readable = "" if os.access(path, os.R_OK) else "!"
     return f"{status.st_mtime_ns}:{status.st_size}{readable}"
 

@@ -1,5 +1,6 @@
 """OpenCode as an importer: databases and files, wherever its versions keep them."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ class OpenCodeImporter:
         if named and named != ":memory:":
             path = (data / named).absolute()  # relative to the data folder, unless absolute
             self._named.add(path)
-            if path.is_file() and path.parent not in roots:
+            if os.path.lexists(path) and path.parent not in roots:
                 roots.append(path.parent)
         return [
             Store(provider=PROVIDER, root=root)
@@ -72,6 +73,5 @@ class OpenCodeImporter:
 
     def _databases(self, root: Path) -> Iterator[Path]:
         for path in sorted(root.glob("*")):
-            is_database = _DATABASE.fullmatch(path.name) is not None or path in self._named
-            if is_database and path.is_file():
+            if _DATABASE.fullmatch(path.name) is not None or path in self._named:
                 yield path

@@ -65,9 +65,12 @@ class Headers:
 
 
 def session_files(store: Store, headers: Headers) -> list[Source]:
-    """Return the session files by time, each to be read after the one that it was forked from."""
+    """Return the session files by time, each to be read after the one that it was forked from.
+
+    What is no regular file is a source that cannot be read, and gives way to its namesake.
+    """
     found: dict[str, Path] = {}
-    for path in sorted(_files(store.root), key=lambda each: (each.name, len(each.parts), each)):
+    for path in sorted(_files(store.root), key=_order):
         key = str(store.root / SESSIONS / path.name)
         # The same name in two folders: copied, not moved.
         found[str(path) if key in found else key] = path
@@ -78,6 +81,10 @@ def session_files(store: Store, headers: Headers) -> list[Source]:
     ]
 
 
+def _order(path: Path) -> tuple[str, bool, int, Path]:
+    return path.name, not path.is_file(), len(path.parts), path
+
+
 def _after(origin: str | None, key: str, keys: dict[str, str]) -> tuple[str, ...]:
     parent = keys.get(origin) if origin else None
     return (parent,) if parent and parent != key else ()
@@ -85,9 +92,7 @@ def _after(origin: str | None, key: str, keys: dict[str, str]) -> tuple[str, ...
 
 def _files(root: Path) -> Iterator[Path]:
     for pattern in _PATTERNS:
-        for path in root.glob(pattern):
-            if path.is_file() or path.is_symlink():  # a loop of links is told when it is read
-                yield path
+        yield from root.glob(pattern)
 
 
 def _header(path: Path) -> _Header | None:
