@@ -2,6 +2,7 @@
 
 import json
 import traceback
+import unicodedata
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from planted import ALL, ASSIGNED, OPEN_ENDED, PREFIXED, Planted, private_key
 
 from memory.crud_secret import Finding, find, redact, redact_json, refuse
 from memory.errors import Credential, InvalidInput
+from memory.text import displayable
 
 Plant = Callable[[str], Planted]
 
@@ -193,3 +195,104 @@ def test_a_cut_off_key_is_redacted_to_its_last_line() -> None:
     text, counts = redact(f"cat key\n{planted.text}\nand then prose goes on")
     assert text == "cat key\n[redacted:private-key]\nand then prose goes on"
     assert counts == {"private-key": 1}
+
+
+# What an answer strips on display, and what it strips with its neighbours.
+VEILS = ["\u200b", "\u202e", "\u00ad", "\ufeff", "\U000e0041", "\x08", "\x1b[31m", "\u2060\u200d"]
+
+
+@pytest.mark.parametrize("veil", VEILS, ids=map(ascii, VEILS))
+def test_a_hidden_character_hides_no_credential(veil: str) -> None:
+    for name, plant in ALL.items():
+        planted = plant("h")
+        middle = planted.text.index(planted.secret) + len(planted.secret) // 2
+        places = {planted.text.index(planted.secret) + 2, middle}
+        for place in places:
+            written = planted.text[:place] + veil + planted.text[place:]
+            text, counts = redact(f"see {written} there")
+            assert planted.secret not in displayable(text), (name, place)
+            assert planted.text[middle:][:8] not in text or name.startswith("pem"), (name, place)
+            assert sum(counts.values()) >= 1
+            assert redact(text) == (text, {})
+            with pytest.raises(Credential):
+                refuse({"a": [written]}, where="payload")
+
+
+@given(name=st.sampled_from(sorted(PREFIXED)), seed=seeds, veil=st.sampled_from(VEILS))
+def test_a_veil_between_all_characters_is_redacted_with_the_token(
+    name: str, seed: str, veil: str
+) -> None:
+    planted = PREFIXED[name](seed)
+    text, counts = redact(f"see {veil.join(planted.text)} there")
+    assert counts == {planted.kind: 1}
+    assert text.endswith(f"[redacted:{planted.kind}] there")
+
+
+def test_no_rest_of_a_token_stays_behind_a_hidden_character() -> None:
+    token = PREFIXED["github classic"]("r").text + "word"
+    for veil in ("\u200b", "\u202e"):
+        assert redact(f"a {token[:-4]}{veil}word b")[0] == "a [redacted:github-token] b"
+
+
+def test_a_colour_after_a_token_does_not_make_the_next_word_its_own() -> None:
+    token = PREFIXED["github classic"]("r").text
+    assert redact(f"{token}\x1b[0mdeploy")[0] == "[redacted:github-token]\x1b[0mdeploy"
+    assert redact(f"{token[:30]}\x1b[0m{token[30:]}")[0] == "[redacted:github-token]"
+
+
+def test_a_full_width_credential_is_found() -> None:
+    for name, plant in ALL.items():
+        planted = plant("w")
+        wide = "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in planted.text)
+        text, counts = redact(wide)
+        assert counts == {planted.kind: 1}, name
+        assert planted.secret not in unicodedata.normalize("NFKC", text), name
+
+
+def test_a_hidden_character_in_a_key_or_its_value_hides_no_secret() -> None:
+    secret = "hunter2" * 2 + "Xy9z"
+    for veil in VEILS:
+        value = {f"pass{veil}word": secret, "password": secret[:5] + veil + secret[5:]}
+        redacted, counts = redact_json(value)
+        assert counts == {"assignment": 2}
+        assert set(redacted.values()) == {"[redacted:assignment]"}
+        token = PREFIXED["github classic"]("k").text
+        assert redact_json({token[:9] + veil + token[9:]: 1})[0] == {"[redacted:github-token]": 1}
+
+
+PASSWORD = "s3cr" + "3tXq9"
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "PGPASSWORD={} psql -h db",
+        "run PGPASSWORD='{}' psql",
+        "MYSQLPWD={}",
+        "PGPASSWD={}",
+        "Passwort: {}",
+        '"passwort": "{}"',
+        "sshpass -p {} ssh pi@host",
+        "sshpass -p '{}' ssh pi@host",
+        "sshpass -p{} scp a b:",
+        "sshpass -v -p {} ssh b",
+        'run("sshpass -p \\"{}\\" ssh b")',
+        "mysql -uroot -p{} shop",
+        "mysql -u root -h db -p'{}' < dump.sql",
+        "mysqldump --all-databases -p{} > a.sql",
+        "docker exec db mariadb -u root -p{}",
+        "/usr/bin/mysql -p{}",
+    ],
+)
+def test_a_password_on_a_command_line_or_in_german_is_found(form: str) -> None:
+    for password in (PASSWORD, "kX!z" + "PwRt" + "vB"):
+        text, counts = redact(form.format(password))
+        assert password not in text
+        assert sum(counts.values()) == 1
+
+
+def test_a_short_password_of_a_shell_variable_is_found() -> None:
+    for password in ("s3c" + "r3t", "kXqz" + "PwRt", "hunt" + "er22"):
+        assert redact(f"PGPASSWORD={password} psql")[0] == "PGPASSWORD=[redacted:assignment] psql"
+    for name in ("GHTOKEN", "APPSECRET"):
+        assert redact(f"{name}={PASSWORD}7a1b2c")[0] == f"{name}=[redacted:assignment]"

@@ -87,6 +87,29 @@ ORDINARY = [
     "[redacted:github-token]",
     "password=[redacted:assignment]",
     "Authorization: Bearer [redacted:bearer]",
+    "PGPASSWORD=$PW1 psql -h db",
+    "PGPASSWORD=password psql",
+    "PGPASSWORD=... psql",
+    "OLDPWD=/home/user1",
+    "GHTOKEN=$GITHUB_TOKEN",
+    "Passwort: vergessen",
+    "Passwort: dein-passwort",
+    "das Passwort ist nötig",
+    "sshpass -p $PASS ssh host",
+    "sshpass -p password ssh host",
+    "sshpass -p <password> ssh host",
+    "sshpass -p reads the password from its argument",
+    "mysql -u root -p shop1",
+    "mysql -u root -p$PW1 shop",
+    "mysql -uroot -ppassword shop",
+    "docker run --name mysql -p3306:3306 mysql:8",
+    "docker run --name mysql -p 3306:3306 -e A=b mysql:8",
+    "mysql; mkdir -p4b5c6d7e",
+    "mkdir -p4b5c6d7e",
+    "ssh -p2222abc host",
+    "\u200brisk-averse\ufeff",
+    "\uff50\uff41\uff53\uff53\uff57\uff4f\uff52\uff44\uff1a str",
+    "the pass\u00adword is required",
 ]
 
 # Passwords and keys in the standard library's documentation and examples.
@@ -178,6 +201,7 @@ HOSTILE = [
     *("a_key=a", "://", "a://b:c", "bearer ", "Basic ", "-----BEGIN ", "[redacted:", "aB3x/"),
     *("-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n" + "a" * 40 + "\n"),
     "pwd=abc1def ",
+    *("sshpass -p ", "mysql a ", "mariadb -p", "\u200b", "\x1b[", "g\u200bhp_", "\ufe0f", "\uff53"),
 ]
 
 

@@ -5,8 +5,8 @@ Authorization headers, passwords in URLs) or by the name it is assigned to (``DB
 Ordinary text stays: words, names in code, placeholders, documentation's example keys, hashes,
 UUIDs, images.
 
-Out of scope: secrets broken by a line wrap, and look-alikes written with zero-width or full-width
-characters. A refused text is not stored at all, which leaves a gap where it would have stood;
+A token with hidden or full-width characters in it is found as what its reader sees. Out of scope:
+secrets broken by a line wrap. A refused text is not stored at all, which leaves a gap where it would have stood;
 importers therefore redact and keep the turn.
 """
 

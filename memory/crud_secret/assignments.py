@@ -12,6 +12,8 @@ __all__ = ["LONGEST_VALUE", "find_assigned", "is_secret_under"]
 LONGEST_VALUE: Final = 512
 """Characters of an assigned value that are read."""
 SHORTEST_PASSWORD: Final = 7
+SHORTEST_SHELL_PASSWORD: Final = 6
+"""In ``PGPASSWORD=…`` a shorter value is read, if it is no word."""
 SHORTEST_TOKEN: Final = 12
 LONG_TOKEN: Final = 24
 """A token without any digit is known from a name in code by its length."""
@@ -22,7 +24,7 @@ _Strength = Literal["password", "token", "key"]
 
 _ANCHORS: Final = ("pass", "pwd", "secret", "token", "key", "credential", "authorization")
 _KEYWORD: Final = (
-    r"(?i:pass(?:word|wd|phrase|code)?|pwd|secret(?:[_-]?key)?(?:[_-]?base)?|token|key|credentials?"
+    r"(?i:pass(?:word|wd|phrase|code|wort)?|pwd|secret(?:[_-]?key)?(?:[_-]?base)?|token|key|credentials?"
     r"|authorization)[0-9]{0,2}"
 )
 _QUOTE: Final = "\"'`\u201c\u201d\u2018\u2019"
@@ -53,7 +55,7 @@ _DULL: Final = re.compile(r"(?:(?:[a-z]{19}|[a-z]{1,18}(?![a-z]))[-_.:=/]?){1,8}
 
 _NAME_LENGTH: Final = 48
 _NAME_BACKWARDS: Final = re.compile(r"[A-Za-z0-9_.-]*+")
-_PASSWORD_NAME: Final = re.compile(r"(?:pass(?:word|wd|phrase|code)?|pwd)[0-9]{0,2}\Z")
+_PASSWORD_NAME: Final = re.compile(r"(?:pass(?:word|wd|phrase|code|wort)?|pwd)[0-9]{0,2}\Z")
 _TOKEN_NAME: Final = re.compile(
     r"(?:token|secret(?:[_-]?key)?(?:[_-]?base)?|credentials?|authorization"
     r"|(?:api|access|secret|private|auth|encrypt(?:ion)?|signing|account|client|service|master"
@@ -108,14 +110,37 @@ def _secret_span(text: str, start: int, found: re.Match[str]) -> tuple[int, int]
     if is_bare:
         first, last = _bare_span(text, name, found)
     value = text[first:last]
+    strength = _strength(name)
+    if strength == "password" and _is_shell(text, name, found) and _is_shell_password(value):
+        return first, last
     if len(value) < SHORTEST_PASSWORD or _DULL.match(value):
         return None
-    strength = _strength(name)
     if strength is None or not _is_secret(strength, value):
         return None
     if is_bare and _is_code(strength, value, text[last : last + 1]):
         return None
     return first, last
+
+
+def _is_shell(text: str, name: str, found: re.Match[str]) -> bool:
+    """Tell whether this is ``PGPASSWORD=…``: capitals alone, no blank about the sign."""
+    end = found.end("name")
+    letters = name.replace("_", "")
+    return (
+        letters.isalpha() and name.isupper() and re.match("=[^ =]", text[end : end + 2]) is not None
+    )
+
+
+def _is_shell_password(value: str) -> bool:
+    """Tell a password from a word, a name, a path and a placeholder."""
+    return (
+        len(value) >= SHORTEST_SHELL_PASSWORD
+        and value.isascii()
+        and value.isalnum()
+        and not value.isdigit()
+        and not (is_wordy(value) or _is_camel(value))
+        and not (is_placeholder(value) or is_reference(value))
+    )
 
 
 def _bare_span(text: str, name: str, found: re.Match[str]) -> tuple[int, int]:

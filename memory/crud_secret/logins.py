@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from memory.crud_secret.values import decoded, is_placeholder, is_reference, random_length
+from memory.crud_secret.values import decoded, is_placeholder, is_reference, is_wordy, random_length
 
 __all__ = ["find_logins"]
 
@@ -23,6 +23,16 @@ SHORTEST_URL_TOKEN: Final = 16
 _USER_OPTION: Final = re.compile(
     r"""(?<=[ \t"'])(?:-u|--user)[ =]["']?([^\s:"'`\\/]{1,64}):([^\s"'`\\]{4,256})"""
 )
+# sshpass -p password, mysql -u root -ppassword: after a few other words of the same command.
+_ARGUMENT: Final = r"(?:\\{0,7}[\"'])?(?P<value>[^\s\"'`\\;|&<>()-][^\s\"'`\\;|&<>()]{3,255})"
+_SSHPASS: Final = re.compile(
+    rf"sshpass(?:[ \t]{{1,4}}-[a-z]{{1,4}}){{0,3}}?[ \t]{{1,4}}-p[ \t]{{0,4}}{_ARGUMENT}"
+)
+_MYSQL: Final = re.compile(
+    r"(?<![\w-])(?:mysql(?:dump|admin|show|check|import)?|mariadb(?:-(?:dump|admin))?)(?:\.exe)?"
+    r"(?:[ \t]{1,4}(?!-p[^ \t])[^\s;|&<>]{1,64}){0,12}?[ \t]{1,4}-p" + _ARGUMENT
+)
+_PORTS: Final = re.compile(r"[\d.:]+(?:/(?:tcp|udp))?\Z")  # docker run --name mysql -p3306:3306
 # A line of .netrc, and what Docker and npm write: user and password in base64.
 _NETRC: Final = re.compile(r"login[ \t]+(\S{1,128})\s+password[ \t]+([^\s\"'`\\]{4,256})")
 _STORED: Final = re.compile(r"""auth(?:\\{0,7}"[ \t]*:[ \t]*\\{0,7}"|=)([A-Za-z0-9+/]{8,}={0,2})""")
@@ -37,6 +47,10 @@ def find_logins(text: str, lowered: str) -> Iterator[_Found]:
             user, password = found[1], found[2].rstrip(",.;)")
             if _is_login(user, password):
                 yield "login", found.start(2), found.start(2) + len(password)
+    for anchor, pattern in (("sshpass", _SSHPASS), ("mysql", _MYSQL), ("mariadb", _MYSQL)):
+        for found in _at(pattern, text, text, anchor):
+            if _is_argument(found["value"]):
+                yield "login", *found.span("value")
     for found in _at(_STORED, text, text, "auth"):
         if _is_basic(found[1]):
             yield "basic", found.start(1), found.end(1)
@@ -46,6 +60,13 @@ def _is_login(user: str, password: str) -> bool:
     """Tell a login from a pair of ids and from prose."""
     mixed = not (password.isalpha() or password.isdigit())
     return mixed and not user.isdigit() and not _is_dummy(user, password)
+
+
+def _is_argument(password: str) -> bool:
+    """Tell a password on a command line from a word of prose, a number and a mapping of ports."""
+    if _PORTS.match(password) or _is_dummy("", password):
+        return False
+    return not (password.isalpha() and is_wordy(password))
 
 
 def _headers(text: str, lowered: str) -> Iterator[_Found]:

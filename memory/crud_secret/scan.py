@@ -1,6 +1,7 @@
 """The scan for credentials, and what is done with what it finds."""
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,13 +13,18 @@ from memory.crud_secret.assignments import find_assigned, is_secret_under
 from memory.crud_secret.blocks import find_blocks
 from memory.crud_secret.logins import find_logins
 from memory.crud_secret.prefixes import find_prefixed
+from memory.crud_secret.values import is_wordy
+from memory.crud_secret.veils import Unveiled, bare, unveil
 from memory.errors import Credential
 from memory.text import rebuild
 
 __all__ = ["RULES_VERSION", "Finding", "find", "redact", "redact_json", "refuse"]
 
-RULES_VERSION: Final = 2
+RULES_VERSION: Final = 3
 """Raised whenever a rule changes what is found, so that a store can be scanned again."""
+
+_Found = tuple[int, int, int, str]
+"""Start, end, the kind's rank and its name."""
 
 MARK: Final = "[redacted:"
 
@@ -27,7 +33,7 @@ MARK: Final = "[redacted:"
 # for each apart is quicker.
 _SHORT: Final = 200
 _SIGN: Final = re.compile(
-    "pass|pwd|secret|token|key|credential|auth|bearer|basic|login|://|-u|--|eyj"
+    "pass|pwd|secret|token|key|credential|auth|bearer|basic|login|://|-u|--|eyj|mysql|mariadb"
 )
 
 
@@ -44,17 +50,47 @@ def find(text: str) -> list[Finding]:
     """Find the credentials in a text, in order and without overlap.
 
     Where several rules meet, the finding covers what all of them cover and bears the name of the
-    most specific.
+    most specific. Characters that hide a token (see ``memory.crud_secret.veils``) are read over,
+    and a finding covers those within it.
     """
+    found = _scan(text)
+    if unveiled := unveil(text):
+        found += _scan_unveiled(text, unveiled, found)
+    return list(_merge(sorted(found))) if found else []
+
+
+def _scan(text: str) -> list[_Found]:
     lowered = _lower(text)
     rules = [find_prefixed(text)]
     if len(text) > _SHORT or _SIGN.search(lowered):
         rules += [find_blocks(text), find_logins(text, lowered), find_assigned(text, lowered)]
-    found = [
+    return [
         (start, end, rank, kind)
         for rank, (kind, start, end) in enumerate(chain.from_iterable(rules))
     ]
-    return list(_merge(sorted(found))) if found else []
+
+
+def _scan_unveiled(text: str, unveiled: Unveiled, known: list[_Found]) -> Iterator[_Found]:
+    """Yield what shows only without the veils, at its place in the text as written.
+
+    A colour often ends where a token does, and the next word then seems to be the token's own: a
+    finding that adds nothing but words to a known one is left out.
+    """
+    spans = sorted((start, end) for start, end, _, _ in known)
+    starts = [start for start, _ in spans]
+    for start, end, rank, kind in _scan(unveiled.text):
+        first, last = unveiled.written(start, end)
+        within = [
+            (left, right)
+            for left, right in spans[bisect_left(starts, first) : bisect_left(starts, last)]
+            if right <= last
+        ]
+        if within and "\x1b" in text[first:last]:
+            head = bisect_left(unveiled.places, within[0][0])
+            tail = bisect_left(unveiled.places, max(right for _, right in within))
+            if is_wordy(unveiled.text[start:head]) and is_wordy(unveiled.text[tail:end]):
+                continue
+        yield first, last, rank, kind
 
 
 def redact(text: str) -> tuple[str, Counter[str]]:
@@ -88,7 +124,7 @@ def redact_json(value: Any) -> tuple[Any, Counter[str]]:
         if find(text):
             text, found = redact(text)
             counts.update(found)
-        elif is_secret_under(name, text):
+        elif is_secret_under(bare(name), bare(text)):
             text = f"{MARK}assignment]"
             counts["assignment"] += 1
         return text
@@ -113,7 +149,7 @@ def refuse(value: Any, *, where: str) -> None:
     )
 
 
-def _merge(found: list[tuple[int, int, int, str]]) -> Iterator[Finding]:
+def _merge(found: list[_Found]) -> Iterator[Finding]:
     if not found:
         return
     start, end, rank, kind = found[0]

@@ -16,11 +16,11 @@ _SEPARATOR: Final = re.compile(r"[-_.~+/=:@]")
 _WORD: Final = re.compile(r"(?:[a-z]*|[A-Z]+|[a-z]*(?:[A-Z][a-z]{2,})+)[0-9]{0,4}", re.ASCII)
 
 _NOUN: Final = (
-    r"pass(?:word|wd|phrase|code)?|pwd|pw|secret|token|value|credentials?"
+    r"pass(?:word|wd|phrase|code|wort)?|pwd|pw|secret|token|value|credentials?"
     r"|(?:api|access|secret|private|auth)?[-_]?key|user(?:name)?"
 )
 _COMPOSED: Final = re.compile(
-    rf"(?:(?:my|your|the|db|user|some|test|new|old|a|super|top|default|database)[-_]?)*(?:{_NOUN})"
+    rf"(?:(?:my|your|the|mein|dein|ihr|das|db|user|some|test|new|old|a|super|top|default|database)[-_]?)*(?:{_NOUN})"
     rf"(?:[-_]?(?:{_NOUN}|here|placeholder))*[0-9]?"
     r"|change[-_]?(?:me|it|this)(?:[-_]?(?:now|please))?[0-9]?"
     r"|x+[-_x]*"
