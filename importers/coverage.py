@@ -14,6 +14,7 @@ from importers.alarm import STRANGE, is_strange
 from importers.base import Importer, Source, Store
 from importers.keeping import SOON_DAYS, keeping
 from importers.registry import importers_of
+from importers.regular import status_of
 from importers.run import GONE, without_gone
 from importers.standby import lock_name
 from memory import crud
@@ -197,7 +198,7 @@ def is_being_written(source: Source) -> bool:
     What goes into a database in WAL mode changes the file beside it alone.
     """
     journal = source.path.with_name(f"{source.path.name}-wal")
-    changed = source.path.stat().st_mtime
+    changed = status_of(source.path).st_mtime
     with suppress(FileNotFoundError):
         changed = max(changed, journal.stat().st_mtime)
     return time.time() - changed < WRITING_SECONDS

@@ -574,6 +574,18 @@ def test_a_summary_names_the_session_it_is_about(tmp_path: Path) -> None:
     assert reading.skipped == {"title: of a session that is not here": 1}
 
 
+def test_a_pipe_among_the_transcripts_keeps_no_summary_back(tmp_path: Path) -> None:
+    row = {"type": "summary", "summary": "Long gone", "leafUuid": "nowhere"}
+    path = write(tmp_path, row, user("u", "hello"))
+    os.mkfifo(path.with_name(f"{OTHER}.jsonl"))
+    importer = ClaudeImporter()
+    sources = {
+        each.path: each for each in importer.sources(Store(provider="claude", root=tmp_path))
+    }
+    assert len(sources) == 2
+    assert importer.read(sources[path], None).records == 2
+
+
 def test_a_worktree_belongs_to_its_repository(tmp_path: Path) -> None:
     write(tmp_path, user("u", "hello", cwd="/home/dev/proj/.claude/worktrees/fix/sub"))
     session = read(ClaudeImporter(), tmp_path).sessions[SESSION]

@@ -170,3 +170,19 @@ async def test_what_has_the_name_of_a_source_and_is_no_file_is_told_and_costs_on
     assert report.unreadable == want["unreadable"]
     assert await held(database, client, want["sessions"]) == wanted(client, want["sessions"])
     assert Report(clients=[report]).has_failed
+
+
+async def test_a_pipe_gives_way_to_the_file_of_the_same_thread(
+    database: Database, tmp_path: Path
+) -> None:
+    folder = stores("codex")[0]
+    want = expected(folder)
+    root = copied(folder, tmp_path)
+    (root / "archived_sessions").mkdir(exist_ok=True)
+    for path in list((root / "sessions").rglob("rollout-*.jsonl")):
+        path.rename(root / "archived_sessions" / path.name)
+        os.mkfifo(path)
+        os.mkfifo(path.with_name(f"{path.name}.zst"))
+    report = await run(database, root, IMPORTERS["codex"]())
+    assert not report.failed
+    assert await held(database, "codex", want["sessions"]) == wanted("codex", want["sessions"])

@@ -264,3 +264,23 @@ def test_the_stamp_changes_with_every_write(path: Path, client: Client) -> None:
     assert sqlite_store.stamp(path) == before
     client.run(INSERT)
     assert sqlite_store.stamp(path) != before
+
+
+@pytest.mark.parametrize("side", ["-wal", "-shm", "-journal"])
+def test_a_pipe_in_the_place_of_a_journal_is_an_error_and_nothing_to_wait_for(
+    path: Path, side: str
+) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute(TABLE)
+    connection.close()
+    path.with_name(f"{path.name}-wal").touch()
+    beside = path.with_name(path.name + side)
+    beside.unlink(missing_ok=True)
+    os.mkfifo(beside)
+    with (
+        pytest.raises(OSError, match="no regular file") as error,
+        sqlite_store.reading(path, tables={"note"}, copies=Copies()),
+    ):
+        pass
+    assert error.value.filename == str(beside)
