@@ -39,16 +39,20 @@ def nowhere(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def test_help_lists_every_command_with_the_first_words_of_its_own_help(
-    nowhere: dict[str, str],
-) -> None:
+def test_help_lists_every_command(nowhere: dict[str, str]) -> None:
     listed = run(nowhere, "--help")
     assert listed.returncode == 0
     for name in COMMANDS:
         assert f"\n  {name} " in listed.stdout
-        own = run(nowhere, name, "--help")
-        assert own.returncode == 0, own.stderr
-        assert COMMANDS[name][1].rstrip(".") in " ".join(own.stdout.split())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_begins_with_its_line_in_the_list(
+    name: str, nowhere: dict[str, str]
+) -> None:
+    own = run(nowhere, name, "--help")
+    assert own.returncode == 0, own.stderr
+    assert COMMANDS[name][1].rstrip(".") in " ".join(own.stdout.split())
 
 
 def test_help_loads_no_database_library(nowhere: dict[str, str]) -> None:
@@ -104,7 +108,7 @@ def test_wrong_usage_is_one_line_and_status_2(
 def test_an_unreachable_database_is_one_line_without_the_password(
     nowhere: dict[str, str],
 ) -> None:
-    for arguments in (["status"], ["search", "x"], ["projects"], ["sessions"], ["show", "0" * 8]):
+    for arguments in (["search", "x"], ["projects"], ["sessions"], ["show", "0" * 8]):
         done = run(nowhere, *arguments)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith("memory: The database cannot be reached")
@@ -112,8 +116,19 @@ def test_an_unreachable_database_is_one_line_without_the_password(
         assert "planted" not in done.stderr
 
 
+def test_status_tells_how_capturing_goes_while_the_database_is_away(
+    nowhere: dict[str, str],
+) -> None:
+    done = run(nowhere, "status")
+    assert done.returncode == 1
+    assert done.stdout.startswith("capture ")
+    assert done.stderr.startswith("memory: The database cannot be reached")
+    told = json.loads(run(nowhere, "status", "--json").stdout)
+    assert list(told) == ["is_error", "code", "error", "capture"]
+
+
 def test_an_error_as_json_is_one_object_with_its_code(nowhere: dict[str, str]) -> None:
-    done = run(nowhere, "status", "--json")
+    done = run(nowhere, "projects", "--json")
     answer = json.loads(done.stdout)
     assert done.returncode == 1
     assert done.stderr == ""

@@ -101,7 +101,7 @@ def test_a_server_that_is_down_is_found_and_not_started(tmp_path: Path) -> None:
     assert found["python"]["ok"]
     assert not found["database"]["ok"]
     assert found["database"]["remedy"] == typed("memory pg start")
-    assert not (tmp_path / "home").exists()
+    assert not (tmp_path / "home" / "pg").exists()
     text = run(environment, "doctor").stdout
     assert "✗ database " in text
     assert f"  → {typed('memory pg start')}\n" in text

@@ -155,7 +155,7 @@ def test_show_pages_through_a_conversation_by_a_short_id(environment: dict[str, 
     assert "  … 18 more lines" in text
     assert "line 29" in shown(environment, "show", short, "--full")
     printed = shown(environment, "show", short, "--limit", "1").splitlines()[-1]
-    assert printed.startswith("More: memory show ")
+    assert printed.startswith(f"More: {typed('memory show')} ")
     assert "line 1" in shown(environment, *printed.split()[2:])
 
 

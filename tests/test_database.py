@@ -212,3 +212,19 @@ def test_an_unknown_parameter_is_named_and_the_address_is_not() -> None:
     with pytest.raises(InvalidInput, match="'sslcrl'") as raised:
         parse("postgresql://me:planted@db.example/ledger?sslcrl=x")
     assert "planted" not in str(raised.value)
+
+
+def test_a_port_that_no_server_can_have_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="the port 99999"):
+        parse("postgresql://memory@localhost:99999/memory")
+
+
+async def test_a_ledger_of_another_name_that_is_new_is_told(
+    empty_settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    mistyped = Database(replace(empty_settings, ledger="mistyped"))
+    try:
+        assert await mistyped.transact(one) == 1
+    finally:
+        await mistyped.close()
+    assert "There was no ledger 'mistyped'" in caplog.text

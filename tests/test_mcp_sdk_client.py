@@ -22,7 +22,8 @@ async def test_the_sdk_s_client_works_in_either_era(mode: str, environment: dict
         listed = await client.list_tools()
         assert [tool.name for tool in listed.tools] == [tool.name for tool in TOOLS]
         assert client.instructions == INSTRUCTIONS
-        assert (await client.list_prompts()).prompts == []
+        prompts = (await client.list_prompts()).prompts
+        assert [each.name for each in prompts] == ["recall", "handoff", "decide"]
         assert (await client.list_resources()).resources == []
         made = await client.call_tool("create_project", {"name": "By the SDK"})
         answer = json.loads(made.content[0].text)

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import Cluster, child_environment
+from conftest import TEMPLATE, Cluster, child_environment
 from sqlalchemy import make_url, text
 
 from memory import crud
@@ -130,7 +130,7 @@ async def test_twenty_processes_build_one_schema_on_an_empty_database(
     ]
     outcomes = [await process.communicate() for process in processes]
     assert [process.returncode for process in processes] == [0] * 20, outcomes
-    assert dump(empty_settings) == dump(cluster.of("ledger_template"))
+    assert dump(empty_settings) == dump(cluster.of(TEMPLATE))
 
 
 def with_driver(url: str) -> str:

@@ -122,10 +122,8 @@ def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
 
 def _last_words(process: "subprocess.Popen[bytes]") -> str:
     """Return what a server said last, after it is told to end."""
-    with suppress(OSError, ValueError):
-        _pipe(process.stdin).close()
     try:
-        said = process.communicate(timeout=_ENDING_SECONDS)[1]
+        said = process.communicate(timeout=_ENDING_SECONDS)[1]  # it closes the input itself
     except (subprocess.TimeoutExpired, ValueError, OSError):
         return ""
     lines = said.decode(errors="replace").strip().splitlines()

@@ -12,7 +12,8 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from memory.crud.bindings import DIRECTORY, Binding, all_bindings
 from memory.crud.prepare import clean_name
-from memory.drafts import project_id_of
+from memory.crud.said import said
+from memory.drafts import OWN_KINDS, project_id_of
 from memory.errors import NotFound
 from memory.models import Entry, Project, Session
 
@@ -80,9 +81,10 @@ async def get_project(session: AsyncSession, project_id: uuid.UUID) -> Project:
 
 
 async def list_projects(session: AsyncSession) -> list[ProjectSummary]:
-    """Return every project, by name."""
+    """Return every project, by name; what the harness said is not counted."""
     sessions = await _counts(session, Session.project_id, func.max(Session.recorded_at))
-    entries = await _counts(session, Entry.project_id, func.max(Entry.recorded_at))
+    counted = (Entry.kind.not_in(OWN_KINDS), said())
+    entries = await _counts(session, Entry.project_id, func.max(Entry.recorded_at), *counted)
     bindings = await all_bindings(session)
     projects = await session.scalars(select(Project).order_by(func.lower(Project.name)))
     return [
@@ -107,8 +109,9 @@ async def _counts(
     session: AsyncSession,
     column: InstrumentedAttribute[uuid.UUID | None],
     latest: ColumnElement[datetime],
+    *counted: ColumnElement[bool],
 ) -> dict[uuid.UUID, tuple[int, datetime | None]]:
     rows = await session.execute(
-        select(column, func.count(), latest).where(column.is_not(None)).group_by(column)
+        select(column, func.count(), latest).where(column.is_not(None), *counted).group_by(column)
     )
     return {project: (count, last) for project, count, last in rows if project is not None}

@@ -24,6 +24,7 @@ __all__ = [
     "search_path",
 ]
 
+_LAST_PORT: Final = 65_535
 _SCHEMES: Final = frozenset(
     {
         "postgres",
@@ -96,6 +97,8 @@ def parse(text: str, *, variable: str = "DATABASE_URL") -> Address:
     except (ArgumentError, ValueError):
         message = f"{variable} is no database URL; it looks like {example}."
         raise InvalidInput(message) from None
+    if port is not None and not 1 <= port <= _LAST_PORT:
+        raise InvalidInput(f"{variable} names the port {port}; ports go from 1 to {_LAST_PORT}.")
     if url.drivername not in _SCHEMES:
         message = f"{variable} has to be a PostgreSQL URL such as {example}."
         raise InvalidInput(message)

@@ -12,6 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.pool import NullPool
 
+from memory import log
 from memory.database.address import owner_address, search_path
 from memory.database.sqlstate import translated
 from memory.errors import SchemaMismatch
@@ -31,6 +32,8 @@ __all__ = [
 _PACKAGE = Path(__file__).resolve().parent.parent
 _PACKAGED = _PACKAGE / "migrations"  # setup.py puts them there
 _SOURCE = _PACKAGE.parent / "alembic"
+_USUAL_LEDGER = "public"  # PostgreSQL makes this schema itself
+_log = log.get(__name__)
 
 
 class SchemaStatus(StrEnum):
@@ -142,6 +145,11 @@ def _init_schema(settings: Settings, *, upgrade: bool) -> SchemaStatus:
     with translated():
         if status is not SchemaStatus.CURRENT:
             command.upgrade(alembic_config(settings), "head")
+            if status is SchemaStatus.EMPTY and settings.ledger != _USUAL_LEDGER:
+                _log.warning(
+                    "There was no ledger %r, so a new one was made; is MEMORY_LEDGER right?",
+                    settings.ledger,
+                )
         _begin_epoch(settings)
     return status
 

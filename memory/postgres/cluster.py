@@ -20,6 +20,7 @@ from memory.postgres.scram import verifier
 __all__ = ["create", "major_version", "make_password", "replace_owner_password"]
 
 _PASSWORD_BYTES: Final = 24
+_SHELL_SIGNS: Final = ('"', "$", "`", "\\", "\n")  # initdb quotes with these unescaped
 # Case and order rules come from PostgreSQL itself, so no index breaks when the system's C library
 # changes; the character class is the first of these that the system has.
 _CHARACTER_CLASSES: Final = ("C.UTF-8", "en_US.UTF-8", "UTF-8", "C")
@@ -62,6 +63,12 @@ def create(
 
     What a killed initdb left is removed. Raises ServerFailure with what initdb said.
     """
+    if any(sign in str(home.path) for sign in _SHELL_SIGNS):
+        raise ServerFailure(
+            f"PostgreSQL cannot be set up in {home.path}: initdb hands the path to a shell. Set"
+            f" MEMORY_HOME to a folder without {' '.join(_SHELL_SIGNS[:-1])} and line breaks.",
+            code="bad_home",
+        )
     for leftover in home.path.glob("data.init-*"):
         shutil.rmtree(leftover, ignore_errors=True)
     if home.data.exists():

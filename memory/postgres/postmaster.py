@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from memory import log
@@ -19,6 +20,7 @@ __all__ = ["Plan", "bring_up", "over_the_dead"]
 _LOG: Final = log.get(__name__)
 _ATTEMPTS: Final = 8
 _PAUSE: Final = 0.05
+_LAST_WORDS: Final = 3.0  # seconds that an unknown reason is waited for in the log
 _LONGEST_LOG: Final = 1_000_000  # bytes of server.log before it is emptied
 
 
@@ -58,12 +60,22 @@ def bring_up(plan: Plan) -> Server:
         if server is not None:
             _remember(plan, chosen)
             return server
-        failure = diagnose(log_since(plan.home, sizes), plan.home)
+        failure = _diagnosed(plan, sizes)
         if failure.code == "port_taken":
             chosen = 0  # another program was quicker
         elif failure.code != "still_running":
             break
     raise failure
+
+
+def _diagnosed(plan: Plan, sizes: Mapping[Path, int]) -> ServerFailure:
+    """Return why a start failed; the log's own process may write the reason after the server ended."""
+    patience = time.monotonic() + _LAST_WORDS
+    while True:
+        failure = diagnose(log_since(plan.home, sizes), plan.home)
+        if failure.code != ServerFailure.default_code or time.monotonic() > patience:
+            return failure
+        time.sleep(_PAUSE)
 
 
 def over_the_dead(home: Home, account: Account) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from memory.crud.prefix import MIN_DIGITS
 from memory.crud.prepare import EARLIEST, LATEST, is_usable
 from memory.errors import InvalidInput
+from memory.text import clean
 from memory.times import AGO, ago
 
 __all__ = [
@@ -72,9 +73,9 @@ class Beginning:
     text: str
 
 
-def read_text(name: str, value: Any, _notes: list[str], *, most: int, may_be_empty: bool) -> str:
+def read_text(name: str, value: Any, notes: list[str], *, most: int, may_be_empty: bool) -> str:
     """Return a short text of at most so many characters."""
-    found = _string(name, value)
+    found = _cleaned(name, value, notes)
     if not may_be_empty and not found.strip():
         raise InvalidInput(f"{name} is empty; give it at least one character or leave it out.")
     if len(found) > most:
@@ -115,9 +116,9 @@ def read_id(name: str, value: Any, _notes: list[str]) -> uuid.UUID | Beginning:
     )
 
 
-def read_project(name: str, value: Any, _notes: list[str]) -> uuid.UUID | ProjectName:
+def read_project(name: str, value: Any, notes: list[str]) -> uuid.UUID | ProjectName:
     """Return a project's id or name."""
-    found = _string(name, value).strip()
+    found = _cleaned(name, value, notes).strip()
     if not found:
         raise InvalidInput(f"{name} is empty; give a project's id or name, or leave it out.")
     if len(found) > MAX_TEXT:
@@ -225,6 +226,14 @@ def _string(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     raise InvalidInput(f"{name} takes a string, not {named(value)}.")
+
+
+def _cleaned(name: str, value: Any, notes: list[str]) -> str:
+    """Return a string as it would be stored, so that it can be compared and encoded."""
+    found, replaced = clean(_string(name, value))
+    if replaced:
+        notes.append(f"{name} was taken with {replaced} characters replaced that no text may hold.")
+    return found
 
 
 def _number(name: str, value: Any) -> int:
