@@ -9,7 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
-from memory.text.cleaning import _ANSI, _INVISIBLE  # what `displayable` strips, and no other set
+from memory.text.cleaning import ANSI, INVISIBLE  # what `displayable` strips, and no other set
 
 __all__ = ["Unveiled", "bare", "unveil"]
 
@@ -21,7 +21,7 @@ _FOLDED: Final = {
 }
 # Line ends that `displayable` makes line feeds, among the characters it would else strip.
 _TABLE: Final = _FOLDED | dict.fromkeys(map(ord, "\x0b\x0c\x85\u2028\u2029"), "\n")
-_VEIL: Final = re.compile(f"{_INVISIBLE.pattern}|[\uff01-\uff5e\U0001d400-\U0001d7ff]")
+_VEIL: Final = re.compile(f"{INVISIBLE.pattern}|[\uff01-\uff5e\U0001d400-\U0001d7ff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ def unveil(text: str) -> Unveiled | None:
     # As in `displayable`: removing one sequence can bring two selectors together.
     while before != len(text):
         before = len(text)
-        text, places = _without(_ANSI, text, places)
-        text, places = _without(_INVISIBLE, text.translate(_TABLE), places)
+        text, places = _without(ANSI, text, places)
+        text, places = _without(INVISIBLE, text.translate(_TABLE), places)
     return Unveiled(text, places)
 
 

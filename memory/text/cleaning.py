@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from memory.errors import InvalidInput
 
-__all__ = ["MAX_DEPTH", "clean", "clean_json", "displayable", "rebuild"]
+__all__ = ["ANSI", "INVISIBLE", "MAX_DEPTH", "clean", "clean_json", "displayable", "rebuild"]
 
 MAX_DEPTH: Final = 200
 """Levels of nesting a JSON value may have; more would exhaust the interpreter's stack."""
@@ -24,7 +24,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 # ECMA-48: CSI … final byte; OSC, DCS, SOS, PM, APC … terminator; the other two-byte sequences.
 # A string sequence without its terminator ends at the line, so that no text is swallowed.
-_ANSI: Final = re.compile(
+ANSI: Final = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]?"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\r\n]*+(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*+[0-~]?"
@@ -32,7 +32,7 @@ _ANSI: Final = re.compile(
 _LINE_END: Final = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 
 # What takes no room on the screen or changes the order of what does.
-_INVISIBLE: Final = re.compile(
+INVISIBLE: Final = re.compile(
     "["
     "\x00-\x08\x0e-\x1f\x7f-\x9f"  # control characters; line ends and tab are dealt with apart
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, joiners, fillers
@@ -96,9 +96,9 @@ def displayable(text: str) -> str:
     text, _ = clean(text)
     if text.replace("\n", "").replace("\t", "").isprintable():
         # No control or format character at all; only fillers, which count as printable, can be.
-        return text if text.isascii() else _INVISIBLE.sub("", text)
+        return text if text.isascii() else INVISIBLE.sub("", text)
     # Removing one sequence can bring the halves of another together.
-    while (shorter := _INVISIBLE.sub("", _LINE_END.sub("\n", _ANSI.sub("", text)))) != text:
+    while (shorter := INVISIBLE.sub("", _LINE_END.sub("\n", ANSI.sub("", text)))) != text:
         text = shorter
     return text
 
