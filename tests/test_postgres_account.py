@@ -41,13 +41,15 @@ pytest_plugins = ("home_fixtures",)
 AS_USER = """
 import encodings.ascii, encodings.idna
 import os
+from dataclasses import replace
 from memory import postgres
 from memory.postgres import databases, launch, roles, shutdown
 from memory.settings import Settings
 os.setgroups([])
 os.setgid({uid})
 os.setuid({uid})
-print(postgres.{call}(Settings.from_environment()))
+settings = replace(Settings.from_environment(), port_is_pinned={pinned})
+print(postgres.{call}(settings))
 """
 MEGABYTE = 1024 * 1024
 
@@ -350,7 +352,7 @@ def _plain_copy(pattern: Settings, settings: Settings) -> Home:
 
 def _as_user(uid: int, settings: Settings, call: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", AS_USER.format(call=call, uid=uid)],
+        [sys.executable, "-c", AS_USER.format(call=call, uid=uid, pinned=settings.port_is_pinned)],
         env=environment(settings),
         capture_output=True,
         text=True,
