@@ -21,7 +21,7 @@ from importers.progress import bar
 from importers.registry import importers_in, importers_of
 from importers.report import Report
 from importers.tell import told
-from memory import log
+from memory import log, postgres
 from memory.cli.checks import Check, Note
 from memory.cli.fault import STOPPED, described, end_output
 from memory.cli.output import Json, print_json, say
@@ -110,7 +110,9 @@ def checks(settings: Settings) -> Iterator[Check]:
     from importers.coverage import covered  # noqa: PLC0415
 
     yield from capture_checks(settings)
-    yield from covered(settings)
+    # Asking must not start the server, and the doctor has told that it is down.
+    if settings.database_url or postgres.state(settings) is not None:
+        yield from covered(settings)
 
 
 def notes(settings: Settings) -> Iterator[Note]:
