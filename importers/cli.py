@@ -153,6 +153,8 @@ async def _runner(options: Options, settings: Settings) -> "Runner":
 
     root = options.root.absolute() if options.root else None
     importers = importers_in(root, options.clients) if root else importers_of(options.clients)
+    # A server that somebody stopped is started by what people run, and by no program in the background.
+    settings = replace(settings, leaves_stopped=options.watch or options.drain)
     if options.machine:
         settings = await settings_of(options.machine, settings, may_be_new=True)
     elif settings.machine == identify(settings.home):

@@ -8,7 +8,7 @@ LedgerError                 internal
 ├── AppendOnly              append_only
 ├── Unavailable             unavailable (also auth_failed, too_many_connections, busy …)
 ├── SchemaMismatch          schema_missing (also schema_outdated, schema_newer, schema_unknown)
-└── ServerFailure           server_failed (also port_taken, disk_full, no_binaries, still_starting …)
+└── ServerFailure           server_failed (also port_taken, disk_full, no_binaries, server_stopped …)
 
 A class's docstring is its default message. ``code`` is for programs, the message for people and
 models: it says what to do next, by a command that works as it is typed on this machine, and never

@@ -25,6 +25,8 @@ class Settings:
     ``database_url`` and ``owner_url`` are empty when the embedded server is to be used; ``owner_url``
     is the role that may change the schema, for servers where that is another role.
     ``port_is_pinned`` says that the user named the port, so that no other will do.
+    ``leaves_stopped`` is set by programs in the background: they start no embedded server that
+    somebody has stopped.
     """
 
     home: Path
@@ -35,6 +37,7 @@ class Settings:
     pg_bin: str = ""
     port: int = DEFAULT_PORT
     port_is_pinned: bool = False
+    leaves_stopped: bool = False
     pool_size: int = 10
     max_overflow: int = 10
     pool_is_default: bool = True

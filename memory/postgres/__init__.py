@@ -26,6 +26,7 @@ __all__ = [
     "owner_url",
     "state",
     "stop",
+    "was_stopped",
 ]
 
 _NO_OPTIONS: Final[Mapping[str, str]] = {}
@@ -50,7 +51,8 @@ def ensure(
 
     Safe to call from any number of processes at once. ``timeout`` is in seconds. ``options`` are
     server settings that hold if this call starts the server; only tests pass them. Raises
-    ServerFailure, whose ``code`` and message say what to do and whose details hold the log's end.
+    ServerFailure, whose ``code`` and message say what to do and whose details hold the log's end;
+    the code is server_stopped when these settings leave a server alone that somebody stopped.
     """
     running = state(settings)
     if running is not None:
@@ -61,15 +63,25 @@ def ensure(
     return launch.start(settings, timeout=timeout, options=options)
 
 
-def stop(settings: Settings, *, timeout: float = 30.0) -> bool:
+def stop(settings: Settings, *, timeout: float = 30.0, is_lasting: bool = False) -> bool:
     """Stop the server in an orderly way; False when it was not running.
 
-    ``timeout`` is in seconds. Raises ServerFailure when it is still running then.
+    ``timeout`` is in seconds. ``is_lasting`` is for a person's own wish: what runs in the
+    background starts the server no more until somebody has. Raises ServerFailure when it is still
+    running then.
     """
     _check_platform()
     from memory.postgres import shutdown  # noqa: PLC0415 - see the package's docstring
 
-    return shutdown.shut_down(settings, timeout=timeout)
+    return shutdown.shut_down(settings, timeout=timeout, is_lasting=is_lasting)
+
+
+def was_stopped(settings: Settings) -> bool:
+    """Say whether the server is down because somebody stopped it on purpose.
+
+    Raises ServerFailure when the folder belongs to another account.
+    """
+    return Home.of(settings).was_stopped()
 
 
 def ensure_database(settings: Settings, name: str) -> None:

@@ -63,10 +63,12 @@ def carry_out(command: str, settings: Settings, *, timeout: float, as_json: bool
     """
     if command == "status":
         server = postgres.state(settings)
-        _report(server, "is not running", settings, as_json=as_json)
+        was_stopped = not server and postgres.was_stopped(settings)
+        said = "was stopped; start it with `memory pg start`" if was_stopped else "is not running"
+        _report(server, typed(said), settings, as_json=as_json)
         return 0 if server else _NOT_RUNNING
     if command == "stop":
-        stopped = postgres.stop(settings, timeout=timeout)
+        stopped = postgres.stop(settings, timeout=timeout, is_lasting=True)
         said = "stopped" if stopped else "was not running"
         _report(None, said, settings, as_json=as_json)
         return 0

@@ -55,6 +55,11 @@ class Home:
         return self.path / "port"
 
     @property
+    def stopped(self) -> Path:
+        """The file that says somebody stopped the server on purpose; a start removes it."""
+        return self.path / "stopped"
+
+    @property
     def server_log(self) -> Path:
         """What the server says before its own log begins."""
         return self.path / "server.log"
@@ -75,6 +80,10 @@ class Home:
     def was_used(self) -> bool:
         """Say whether a server was ever started here."""
         return self._have(self.lock)
+
+    def was_stopped(self) -> bool:
+        """Say whether somebody stopped the server on purpose since it was last started."""
+        return self._have(self.stopped)
 
     def password(self, role: str) -> str:
         """Read a role's password.

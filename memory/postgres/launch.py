@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from memory import log
+from memory.errors import ServerFailure
 from memory.postgres import account, binaries, cluster, lock, port, postmaster, private, shutdown
 from memory.postgres.account import Account
 from memory.postgres.failure import from_system
@@ -54,6 +55,7 @@ def start_locked(
     status, running = look(home)
     if status is Status.UP and running is not None and home.is_complete():
         return running
+    _end_stop(settings, home)
     _clear(home)
     major = cluster.major_version(home)
     programs = binaries.find(home, runner, chosen=settings.pg_bin, major=major)
@@ -77,6 +79,16 @@ def start_locked(
         _set_up(home, server)
         private.write(home.mark, programs.name, runner)
     return server
+
+
+def _end_stop(settings: Settings, home: Home) -> None:
+    """Forget that somebody stopped the server; what runs in the background has no right to."""
+    if settings.leaves_stopped and home.was_stopped():
+        raise ServerFailure(
+            "The embedded PostgreSQL was stopped by `memory pg stop`; `memory pg start` starts it.",
+            code="server_stopped",
+        )
+    home.stopped.unlink(missing_ok=True)
 
 
 def _clear(home: Home) -> None:

@@ -5,8 +5,9 @@ import signal
 import time
 from typing import Final
 
+from memory import log
 from memory.errors import ServerFailure
-from memory.postgres import account, lock, process
+from memory.postgres import account, lock, private, process
 from memory.postgres.failure import from_system
 from memory.postgres.home import Home
 from memory.postgres.server import read_pid_file
@@ -14,11 +15,15 @@ from memory.settings import Settings
 
 __all__ = ["end", "shut_down"]
 
+_LOG: Final = log.get(__name__)
 _PAUSE: Final = 0.05
 
 
-def shut_down(settings: Settings, *, timeout: float) -> bool:
-    """Stop the server under the lock, so that no start meets it half-way; see ``stop``."""
+def shut_down(settings: Settings, *, timeout: float, is_lasting: bool = False) -> bool:
+    """Stop the server under the lock, so that no start meets it half-way; see ``stop``.
+
+    The mark of a lasting stop comes first: what loses its connection looks for it.
+    """
     deadline = time.monotonic() + timeout
     home = Home.of(settings)
     try:
@@ -26,9 +31,19 @@ def shut_down(settings: Settings, *, timeout: float) -> bool:
             return False
         runner = account.for_home(home.path)
         with lock.held(home, runner, deadline=deadline):
+            if is_lasting:
+                _mark(home, runner)
             return end(home, runner, deadline=deadline)
     except OSError as error:
         raise from_system(error, home) from error
+
+
+def _mark(home: Home, runner: account.Account) -> None:
+    """Say that the server is to stay down; a full disk is no reason not to stop it."""
+    try:
+        private.write(home.stopped, "", runner)
+    except OSError as error:
+        _LOG.warning("What runs in the background may start the server again (%s)", error)
 
 
 def end(home: Home, runner: account.Account, *, deadline: float) -> bool:
