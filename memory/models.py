@@ -1,7 +1,8 @@
 """The tables, defined once; migrations build them and a test proves that both agree.
 
 ``entries`` is the ledger. ``projects`` and ``sessions`` are identity rows, inserted once.
-``heads``, ``search``, ``search_progress`` and ``vectors`` are projections that can be rebuilt.
+``heads``, ``search`` with what begins with its name, and ``vectors`` are projections that can be
+rebuilt.
 """
 
 import uuid
@@ -14,6 +15,7 @@ from sqlalchemy import (
     CheckConstraint,
     DateTime,
     ForeignKey,
+    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -40,13 +42,15 @@ __all__ = [
     "Head",
     "Project",
     "Search",
+    "SearchPosting",
     "SearchProgress",
+    "SearchSegment",
     "Session",
     "TransactionNumber",
     "Vector",
 ]
 
-REVISION: Final = "2026_09_27_initial"  # the newest migration, which these tables equal
+REVISION: Final = "2026_11_29_segments"  # the newest migration, which these tables equal
 VECTOR_DIMENSIONS: Final = 384
 
 _KINDS: Final = ", ".join(f"'{kind}'" for kind in Kind)
@@ -226,36 +230,75 @@ class Checkpoint(Base):
 
 
 class Search(Base):
-    """Projection: the searchable words of an entry."""
+    """Projection: an entry's number in the index, and where its words stand."""
 
     __tablename__ = "search"
-    __table_args__ = (
-        Index(
-            "ix_search_words",
-            "words",
-            postgresql_using="gin",
-            postgresql_with={"fastupdate": "off"},
-        ),
-    )
+    __table_args__ = (UniqueConstraint("generation", "entry_id"),)
 
-    entry_id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
+    generation: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    ordinal: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    entry_id: Mapped[uuid.UUID] = mapped_column()
     words: Mapped[Any] = mapped_column(TSVECTOR, nullable=False)
     length: Mapped[int] = mapped_column(Integer)
 
 
 class SearchProgress(Base):
-    """Projection: the place in the feed up to which entries are in ``search``, and their totals."""
+    """Projection: a generation of the index, its place in the feed, and its totals.
+
+    The ``live`` one answers; one that is ``building`` takes its place when it has caught up; what
+    is ``retired`` is on its way out.
+    """
 
     __tablename__ = "search_progress"
-    __table_args__ = (CheckConstraint("one", name="one"),)
+    __table_args__ = (
+        CheckConstraint("state IN ('live', 'building', 'retired')", name="state"),
+        Index(
+            "uq_search_progress_live",
+            "state",
+            unique=True,
+            postgresql_where=text("state <> 'retired'"),
+        ),
+    )
 
-    one: Mapped[bool] = mapped_column(primary_key=True, server_default=text("true"))
+    generation: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    state: Mapped[str] = mapped_column(Text)
+    changed_at: Mapped[datetime] = mapped_column(server_default=_NOW)
     epoch: Mapped[int] = mapped_column(Integer)
     xid: Mapped[int] = mapped_column(TransactionNumber)
     seq: Mapped[int] = mapped_column(BigInteger)
     entries: Mapped[int] = mapped_column(BigInteger)
     total_length: Mapped[int] = mapped_column(BigInteger)
     rules: Mapped[int] = mapped_column(Integer)
+
+
+class SearchSegment(Base):
+    """Projection: a run of the index's entries; its columns are arrays of numbers.
+
+    ``stamp`` tells a segment from every other, so that a program may remember its columns.
+    """
+
+    __tablename__ = "search_segments"
+
+    id: Mapped[int] = mapped_column(Integer, Identity(always=True), primary_key=True)
+    generation: Mapped[int] = mapped_column(Integer)
+    first: Mapped[int] = mapped_column(Integer)
+    entries: Mapped[int] = mapped_column(Integer)
+    stamp: Mapped[uuid.UUID] = mapped_column(server_default=text("gen_random_uuid()"))
+    lengths: Mapped[bytes] = mapped_column(LargeBinary)
+    weights: Mapped[bytes] = mapped_column(LargeBinary)
+    times: Mapped[bytes] = mapped_column(LargeBinary)
+    sessions: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class SearchPosting(Base):
+    """Projection: the entries of one segment that hold a term."""
+
+    __tablename__ = "search_postings"
+
+    term: Mapped[str] = mapped_column(_SORTED, primary_key=True)
+    segment: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, index=True)
+    places: Mapped[bytes] = mapped_column(LargeBinary)
+    counts: Mapped[bytes] = mapped_column(LargeBinary)
 
 
 class Vector(Base):

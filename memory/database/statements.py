@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-__all__ = ["rows_of", "run_many", "to_json"]
+__all__ = ["copy_rows", "rows_of", "run_many", "to_json"]
 
 _DRIVER: Final = "driver"
 _ERRORS: Final = (PostgresError, InterfaceError, AsyncAdapt_asyncpg_dbapi.Error)
@@ -44,6 +44,15 @@ async def run_many(session: AsyncSession, statement: str, many: Iterable[Sequenc
     """
     driver = await _driver_of(session)
     await _guarded(session, driver, driver.executemany(statement, many))
+
+
+async def copy_rows(
+    session: AsyncSession, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Insert rows by COPY, in the session's transaction: many at little cost each."""
+    driver = await _driver_of(session)
+    copying = driver.copy_records_to_table(table, columns=columns, records=rows)
+    await _guarded(session, driver, copying)
 
 
 def to_json(value: Any) -> str:

@@ -1,58 +1,50 @@
-"""The entries worth ranking: those that hold the rarest words of a query."""
+"""The entries worth a close look: their words and where these stand."""
 
 import re
 import uuid
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Final, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.search.labels import CARRIED, MARK, filters
-from memory.search.request import Request
-from memory.text import tsquery_word
+from memory.database.statements import rows_of
+from memory.search.labels import CARRIED, MARK
 
 __all__ = [
-    "BUDGET",
-    "ENOUGH",
-    "FEW",
-    "MAX_PAIRED",
-    "MOST_COMMON",
-    "MOST_PAIRED",
+    "BY_ENTRY",
+    "BY_ORDINAL",
+    "ORDINALS",
     "Candidate",
-    "Found",
-    "find",
-    "statement",
+    "ordinals",
+    "read",
+    "read_entries",
 ]
 
-BUDGET: Final = 5_000
-"""Candidates that are ranked (measured: 97 % of the exact ten best at 100,000 entries)."""
-FEW: Final = 500
-"""Candidates of the rarest words with which two common ones in one entry are not looked for."""
-ENOUGH: Final = 100
-"""Candidates with which a common word alone is not looked for; as many as an answer has hits."""
-MOST_PAIRED: Final = 2_000
-"""Newest candidates with two common words."""
-MOST_COMMON: Final = 1_000
-"""Newest candidates with a common word alone: they hardly differ, and each costs time."""
-MAX_PAIRED: Final = 8
-"""Common words, the rarest of them, any two of which an entry may hold."""
-
-# Which index is the right one depends on how common the words are.
-_PLAN_FOR_THE_WORDS: Final = text("SET LOCAL plan_cache_mode = force_custom_plan")
 # Neither words nor labels hold a quote or a blank; labels stand side by side, in this order.
 _WORDS: Final = re.compile(r"'([^'=][^']*)':([0-9A-D,]+)")
 _LABELS: Final = re.compile("".join(f"(?:'{name}([^']*)':1A ?)?" for name in CARRIED))
 
+# ``setweight`` marks the words looked for with the weight A and ``ts_filter`` keeps what has it,
+# labels too: reading six times fewer words than ``unnest`` would (measured).
+_READ: Final = """
+    SELECT entry_id, ordinal, length,
+        ts_filter(setweight(words, 'A', $1::text[]), '{a}')::text AS found
+    FROM search WHERE generation = $2
+"""
+BY_ORDINAL: Final = _READ + " AND ordinal = ANY ($3::int[])"
+BY_ENTRY: Final = _READ + " AND entry_id = ANY ($3::uuid[])"
+
+ORDINALS: Final = """
+    SELECT entry_id, ordinal FROM search WHERE generation = $1 AND entry_id = ANY ($2::uuid[])
+"""
+
 
 class Candidate(NamedTuple):
-    """An entry that holds words of the query.
+    """An entry that may answer a query.
 
     ``places`` gives each lexeme that was read of it with its positions as PostgreSQL writes them:
     ``3A,17A``. ``length`` is in words; ``session`` is the session's id in hexadecimal; ``speaker``
-    see `memory.search.labels.speaker_of`.
+    see `memory.search.labels.speaker_of`; ``ordinal`` is its number in the index.
     """
 
     id: uuid.UUID
@@ -63,6 +55,7 @@ class Candidate(NamedTuple):
     role: str
     session: str
     speaker: str
+    ordinal: int
 
     def positions(self, lexeme: str) -> list[int]:
         """Return where a lexeme occurs: numbers of words from 1."""
@@ -70,105 +63,47 @@ class Candidate(NamedTuple):
         return [int(place.rstrip("ABCD")) for place in places.split(",")] if places else []
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Candidates, and whether they are every entry that holds any of the words."""
-
-    candidates: list[Candidate]
-    is_complete: bool
-
-
-def statement(request: Request) -> str:
-    """Return the SQL that reads candidates.
-
-    ``setweight`` marks the words looked for with the weight A and ``ts_filter`` keeps what has it,
-    labels too: reading six times fewer words than ``unnest`` would (measured). The newest come
-    first, for words of which there are too many.
-    """
-    times = " AND ".join(
-        condition
-        for moment, condition in (
-            (request.since, "entries.occurred_at >= :since"),
-            (request.until, "entries.occurred_at <= :until"),
-        )
-        if moment is not None
-    )
-    join = f"JOIN entries ON entries.id = search.entry_id AND {times}" if times else ""
-    return f"""
-        SELECT search.entry_id, search.length,
-            ts_filter(setweight(search.words, 'A', CAST(:lexemes AS text[])), '{{a}}')::text AS found
-        FROM search {join}
-        WHERE search.words @@ CAST(:query AS tsquery)
-        ORDER BY search.entry_id DESC LIMIT :limit
-    """  # noqa: S608 - nothing of a caller's is in it
+async def read(
+    session: AsyncSession, generation: int, ordinals: Sequence[int], lexemes: Collection[str]
+) -> list[Candidate]:
+    """Return the entries with these numbers, and where in them the lexemes stand."""
+    if not ordinals:
+        return []
+    rows = await rows_of(session, BY_ORDINAL, list(lexemes), generation, list(ordinals))
+    return [_candidate(row) for row in rows]
 
 
-async def find(
+async def read_entries(
     session: AsyncSession,
-    request: Request,
-    frequencies: Mapping[str, int],
-    *,
-    also: Collection[str] = (),
-    now: datetime,
-) -> Found:
-    """Return the entries that hold the rarest lexemes, at most BUDGET.
-
-    ``frequencies`` are those of every lexeme of the query; the lexemes of ``also`` are read of the
-    entries found, and not looked for. Where few entries hold a rare one, the
-    common ones are looked for too: first any two of them in one entry, then any one.
-    """
-    conditions = filters(request, now=now)
-    sql = text(statement(request))
-    times = {"since": request.since, "until": request.until}
-    arguments = {name: moment for name, moment in times.items() if moment is not None}
-    found: dict[uuid.UUID, Candidate] = {}
-    is_complete = True  # as it is when the index holds none of the words
-    await session.execute(_PLAN_FOR_THE_WORDS)
-    for step in _steps(frequencies):
-        if len(found) >= step.unless:
-            return Found(list(found.values()), is_complete=False)
-        room = min(step.most, BUDGET - len(found))
-        bound = {
-            **arguments,
-            "lexemes": [*frequencies, *also],
-            "query": "&".join([f"({step.query})", *conditions]),
-            "limit": room,
-        }
-        rows = (await session.execute(sql, bound)).all()
-        found |= {row.entry_id: _candidate(row.entry_id, row.length, row.found) for row in rows}
-        is_complete = len(rows) < room
-    return Found(list(found.values()), is_complete)
+    generation: int,
+    ids: Collection[uuid.UUID],
+    lexemes: Collection[str],
+) -> list[Candidate]:
+    """Return those of some entries that are indexed, and where in them the lexemes stand."""
+    if not ids:
+        return []
+    rows = await rows_of(session, BY_ENTRY, list(lexemes), generation, list(ids))
+    return [_candidate(row) for row in rows]
 
 
-class _Step(NamedTuple):
-    """A text search query, to be asked for so many unless there are others enough already."""
-
-    query: str
-    most: int
-    unless: int
-
-
-def _steps(frequencies: Mapping[str, int]) -> Iterator[_Step]:
-    """Give the queries to ask in turn."""
-    rarest: list[str] = []
-    common: list[str] = []
-    total = 0
-    for lexeme in sorted(frequencies, key=lambda each: frequencies[each]):
-        total += frequencies[lexeme]
-        if frequencies[lexeme]:
-            (rarest if total <= BUDGET else common).append(tsquery_word(lexeme))
-    if rarest:
-        yield _Step("|".join(rarest), BUDGET, BUDGET)
-    if len(common) > 1:
-        some = common[:MAX_PAIRED]
-        pairs = [f"{first}&({'|'.join(some[at:])})" for at, first in enumerate(some[:-1], start=1)]
-        yield _Step("|".join(pairs), MOST_PAIRED, FEW)
-    if common:
-        yield _Step("|".join(common), MOST_COMMON, ENOUGH)
+async def ordinals(
+    session: AsyncSession, generation: int, ids: Collection[uuid.UUID]
+) -> dict[uuid.UUID, int]:
+    """Return the numbers of those of some entries that are indexed."""
+    if not ids:
+        return {}
+    rows = await rows_of(session, ORDINALS, generation, list(ids))
+    return {row["entry_id"]: row["ordinal"] for row in rows}
 
 
-def _candidate(entry_id: uuid.UUID, length: int, found: str) -> Candidate:
+def _candidate(row: Any) -> Candidate:
     """Read what ``ts_filter`` kept: ``'=kind/message':1A 'retri':3A,17A``."""
+    found = row["found"]
     labels = _LABELS.match(found, max(0, found.find(f"'{MARK}")))
-    carried = labels.groups(default="") if labels else ("",) * len(CARRIED)
-    return Candidate(entry_id, dict(_WORDS.findall(found)), length, *carried)
+    client, kind, role, session, speaker = (
+        labels.groups(default="") if labels else ("",) * len(CARRIED)
+    )
+    places = dict(_WORDS.findall(found))
+    return Candidate(
+        row["entry_id"], places, row["length"], client, kind, role, session, speaker, row["ordinal"]
+    )

@@ -4,36 +4,52 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Sequence
-from datetime import datetime
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import islice, pairwise
 from typing import Final
 
 from sqlalchemy import or_, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.models import Entry, Search, Session
-from memory.search.labels import filters
+from memory.database.statements import rows_of
+from memory.models import Entry, Session
+from memory.search.matches import Matches, holding_all
 from memory.search.request import Request
-from memory.search.scope import named, times
+from memory.search.scope import named
 from memory.search.source import COLUMNS, SIZE, Source, searchable, source_of, within
 from memory.text import tokens, tsquery_word
 from memory.text.lexemes import MAX_POSITION
 
-__all__ = ["BY_SOURCE_ID", "MAX_VERIFIED", "OPENING", "by_id", "by_phrase", "holds"]
+__all__ = [
+    "BY_SOURCE_ID",
+    "IN_ORDER",
+    "MAX_CHECKED",
+    "MAX_VERIFIED",
+    "OPENING",
+    "Quoted",
+    "by_id",
+    "by_phrase",
+    "holds",
+    "words_of",
+]
 
 MAX_VERIFIED: Final = 200
 """Newest entries with a phrase's words in order whose text is read to verify the phrase."""
+MAX_CHECKED: Final = 5_000
+"""Newest entries with all of a phrase's words of which the order of these words is looked at."""
 MAX_BYTES: Final = 4_000_000
 """Bytes of their content after which no further text is read."""
 OPENING: Final = 3
 """First entries that stand for a session whose id was asked for."""
 
 _MAX_WORDS: Final = 32  # of a phrase that are looked up; the text is compared whole
+_CHUNK: Final = 1_000  # entries whose words' order is looked at in one statement
 # PostgreSQL knows no order of the words behind its last position.
-_MATCHES: Final = text(
-    "(search.words @@ CAST(:in_order AS tsquery)"
-    " OR (search.length > :last AND search.words @@ CAST(:all_words AS tsquery)))"
-)
+IN_ORDER: Final = """
+    SELECT entry_id FROM search
+    WHERE generation = $1 AND ordinal = ANY ($2::int[]) AND (words @@ $3::tsquery OR length > $4)
+    ORDER BY ordinal DESC
+"""
 _BEGINNING: Final = re.compile(r"[0-9a-f]{8,32}")
 
 # Skips from provider to provider, since the index on source ids begins with them.
@@ -50,6 +66,14 @@ BY_SOURCE_ID: Final = text("""
         AND entries.source_id = ANY (CAST(:ids AS text[]))
     LIMIT :most
 """)
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """The entries that hold a phrase, and whether there was no further one to look at."""
+
+    entries: set[uuid.UUID]
+    is_complete: bool
 
 
 async def by_id(session: AsyncSession, ids: Sequence[str], request: Request) -> list[uuid.UUID]:
@@ -75,32 +99,38 @@ async def by_id(session: AsyncSession, ids: Sequence[str], request: Request) -> 
     return [each for each in dict.fromkeys(found) if each in kept]
 
 
+def words_of(phrase: str) -> list[str]:
+    """Return the lexemes by which the index finds a phrase, in order, some maybe twice."""
+    return [lexeme for _, lexeme in _placed(phrase)]
+
+
 async def by_phrase(
-    session: AsyncSession, phrase: str, request: Request, *, now: datetime
-) -> set[uuid.UUID]:
+    session: AsyncSession, phrase: str, matches: Matches, *, generation: int, first_recent: int
+) -> Quoted:
     """Return the newest indexed entries whose text holds the phrase as it was written.
 
-    Letter case and white space do not count. The index finds the words in order, the text proves
-    the phrase.
+    Letter case and white space do not count. The index finds the words and their order, the text
+    proves the phrase. Numbers from ``first_recent`` on are of entries that are not indexed.
     """
-    in_order, all_words = _queries(phrase)
-    conditions = filters(request, now=now)
-    arguments = {
-        "in_order": "&".join([in_order, *conditions]),
-        "all_words": "&".join([all_words, *conditions]),
-        "last": MAX_POSITION,
-    }
+    holding = (each for each in holding_all(matches, set(words_of(phrase))))
+    indexed = (each for each in holding if each < first_recent)
+    in_order: list[uuid.UUID] = []
+    checked = 0
+    while checked < MAX_CHECKED and len(in_order) < MAX_VERIFIED:
+        some = list(islice(indexed, _CHUNK))
+        checked += len(some)
+        query = _in_order(phrase)
+        rows = await rows_of(session, IN_ORDER, generation, some, query, MAX_POSITION)
+        in_order += [row["entry_id"] for row in rows]
+        if len(some) < _CHUNK:
+            break
+    is_complete = next(indexed, None) is None and len(in_order) <= MAX_VERIFIED
     newest = (
-        select(Entry.id, SIZE.label("size"))
-        .join(Search, Search.entry_id == Entry.id)
-        .where(_MATCHES, *times(request))
-        .order_by(Entry.id.desc())
-        .limit(MAX_VERIFIED)
-        .subquery()
+        select(Entry.id, SIZE.label("size")).where(Entry.id.in_(in_order[:MAX_VERIFIED])).subquery()
     )
     chosen = within(newest, newest.c.id.desc(), most=MAX_BYTES)
-    rows = await session.execute(select(*COLUMNS).join(chosen, chosen.c.id == Entry.id), arguments)
-    return {row.id for row in rows if holds(source_of(row), phrase)}
+    found = await session.execute(select(*COLUMNS).join(chosen, chosen.c.id == Entry.id))
+    return Quoted({row.id for row in found if holds(source_of(row), phrase)}, is_complete)
 
 
 def holds(source: Source, phrase: str) -> bool:
@@ -108,18 +138,23 @@ def holds(source: Source, phrase: str) -> bool:
     return _plain(phrase) in _plain(searchable(source))
 
 
-def _queries(phrase: str) -> tuple[str, str]:
-    """Return the queries for the phrase's words at their distances, and for all of its words."""
+def _placed(phrase: str) -> list[tuple[int, str]]:
+    """Return the phrase's words with their positions, at most _MAX_WORDS."""
     places: dict[int, str] = {}
     for lexeme, positions in tokens(phrase).positions.items():
         for at in positions:  # of a whole identifier and its first part, the part
             places[at] = min(places.get(at, lexeme), lexeme, key=len)
-    ordered = sorted(places.items())[:_MAX_WORDS]
+    return sorted(places.items())[:_MAX_WORDS]
+
+
+def _in_order(phrase: str) -> str:
+    """Return the query for the phrase's words at their distances."""
+    ordered = _placed(phrase)
     quoted = [tsquery_word(lexeme) for _, lexeme in ordered]
-    in_order = quoted[0]
+    query = quoted[0]
     for ((before, _), (at, _)), word in zip(pairwise(ordered), quoted[1:], strict=True):
-        in_order += f" <{at - before}> {word}"
-    return f"({in_order})", "&".join(quoted)
+        query += f" <{at - before}> {word}"
+    return query
 
 
 def _plain(written: str) -> str:

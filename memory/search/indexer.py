@@ -18,9 +18,10 @@ from memory import log
 from memory.database.sqlstate import sqlstate_of
 from memory.errors import InvalidInput
 from memory.models import Entry
-from memory.search import place
+from memory.search import place, postings
 from memory.search.document import RULES, Document, document, wordless
-from memory.search.place import Progress
+from memory.search.place import Progress, State
+from memory.search.segments import Growing
 from memory.search.source import COLUMNS, SIZE, Source, source_of, within
 
 __all__ = ["MAX_BYTES", "MAX_ENTRIES", "Indexed", "index", "rebuild"]
@@ -36,11 +37,11 @@ _REFUSED: Final = ("22", "54", "42601")
 _LOCK: Final = "hashtextextended('search index of ' || current_schema(), 0)"
 
 _INSERT: Final = text("""
-    INSERT INTO search (entry_id, words, length)
-    SELECT * FROM unnest(
-        CAST(:ids AS uuid[]), CAST(CAST(:words AS text[]) AS tsvector[]), CAST(:lengths AS int[])
-    )
-    ON CONFLICT (entry_id) DO UPDATE SET words = excluded.words, length = excluded.length
+    INSERT INTO search (generation, ordinal, entry_id, words, length)
+    SELECT :generation, made.* FROM unnest(
+        CAST(:ordinals AS int[]), CAST(:ids AS uuid[]),
+        CAST(CAST(:words AS text[]) AS tsvector[]), CAST(:lengths AS int[])
+    ) AS made
 """)
 
 _log = log.get(__name__)
@@ -52,8 +53,8 @@ class Indexed:
 
     ``count`` entries were indexed, ``failed`` of them without their words, which the log names;
     ``remaining`` are still to do (counted up to `place.COUNT_LIMIT`). ``is_anew`` says that the
-    pass began the index anew because it was filled by older rules; ``is_busy`` that another
-    process is indexing, so that this one did nothing.
+    index is being filled anew beside the one that answers; ``is_busy`` that another process is
+    indexing, so that this one did nothing.
     """
 
     count: int
@@ -67,39 +68,99 @@ async def index(session: AsyncSession, *, limit: int = 2000) -> Indexed:
     """Index the next entries of the feed, at most ``limit`` and about MAX_BYTES of content.
 
     Any number of processes may call it: one of them works, the others return at once. An index
-    that older rules filled is filled anew from the first entry on, its rows answering until they
-    are replaced; one that newer rules filled is left alone.
+    that older rules filled is filled anew beside the old one, which answers, and gets what is
+    appended, until the new one has caught up. One that newer rules filled is left alone.
     """
     if not 1 <= limit <= MAX_ENTRIES:
         raise InvalidInput(f"limit takes a whole number from 1 to {MAX_ENTRIES}.")
     settled = await place.below_horizon(session)
-    if not await session.scalar(text(f"SELECT pg_try_advisory_xact_lock({_LOCK})")):
-        progress = await place.read(session) or Progress(rules=RULES)
-        waiting = await place.behind(session, place.after(progress), settled)
+    is_mine = await session.scalar(text(f"SELECT pg_try_advisory_xact_lock({_LOCK})"))
+    found = await place.generations(session)
+    live = found.get(State.LIVE) or Progress(rules=RULES)
+    building = found.get(State.BUILDING)
+    if not is_mine:
+        waiting = await place.behind(session, place.after(building or live), settled)
         return Indexed(count=0, remaining=waiting, is_busy=True)
-    before = await place.read(session) or Progress(rules=RULES)
-    if before.rules > RULES:
+    if live.rules > RULES:
         _log.warning("A newer version fills the search index; this one leaves it alone.")
         return Indexed(count=0, remaining=0)
-    if is_anew := before.rules < RULES:
+    if building is not None and building.rules > RULES:
+        building = None  # a newer version's: that one will finish it
+    elif min(live.rules, building.rules if building else RULES) < RULES and (
+        building is None or building.rules < RULES
+    ):
         _log.warning("The rules of search have changed: its index is filled anew.")
-        before = Progress(rules=RULES)
-    rows = (await session.execute(_next(before, settled, limit))).all()
-    length, failed = await _fill(session, [source_of(row) for row in rows])
-    progress = _advanced(before, rows, length)
-    if rows or is_anew:
-        await place.write(session, progress)
-    remaining = await place.behind(session, place.after(progress), settled)
-    return Indexed(count=len(rows), remaining=remaining, failed=failed, is_anew=is_anew)
+        building = await _begun_anew(session, live, instead_of=building)
+    return await _advance(session, live, building, settled=settled, limit=limit)
 
 
-async def rebuild(session: AsyncSession) -> None:
-    """Have the passes that follow index every entry anew; waits for a pass that runs.
+async def rebuild(session: AsyncSession) -> int:
+    """Have the passes that follow index every entry anew, or go on with it.
 
-    The old rows answer until they are replaced, and each answer says how far that has come.
+    The old index answers until the new one has caught up. Returns the number of entries that a
+    rebuild which was stopped has indexed already. Waits for a pass that runs.
     """
     await session.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-    await place.write(session, Progress(rules=RULES))
+    found = await place.generations(session)
+    building, live = found.get(State.BUILDING), found.get(State.LIVE)
+    if building is not None and building.rules == RULES:
+        return building.entries
+    if live is not None:
+        await _begun_anew(session, live, instead_of=building)
+    return 0
+
+
+async def _begun_anew(
+    session: AsyncSession, live: Progress, *, instead_of: Progress | None = None
+) -> Progress:
+    """Begin another generation beside the live one."""
+    if instead_of is not None:
+        await place.retire(session, instead_of)
+    newest = max(live.generation, instead_of.generation if instead_of else 0)
+    begun = Progress(generation=newest + 1, rules=RULES)
+    await place.write(session, begun, State.BUILDING)
+    return begun
+
+
+async def _advance(
+    session: AsyncSession,
+    live: Progress,
+    building: Progress | None,
+    *,
+    settled: ColumnElement[bool],
+    limit: int,
+) -> Indexed:
+    """Index the next entries in the live generation, or, when none are left, in the other.
+
+    A pass with nothing else to do removes a piece of what was retired.
+    """
+    state, progress = State.LIVE, live
+    rows = (await session.execute(_next(live, settled, limit))).all()
+    if not rows and building is not None:
+        state, progress = State.BUILDING, building
+        rows = (await session.execute(_next(building, settled, limit))).all()
+    failed = 0
+    if rows:
+        progress, failed = await _filled(session, progress, rows)
+        await place.write(session, progress, state)
+    elif building is None:
+        await _clean(session)
+    remaining = await place.behind(session, place.after(progress), settled)
+    if state is State.LIVE and building is not None:
+        remaining = max(1, await place.behind(session, place.after(building), settled))
+    elif state is State.BUILDING and not remaining:
+        await place.retire(session, live)
+        await place.write(session, progress, State.LIVE)
+    return Indexed(
+        count=len(rows), remaining=remaining, failed=failed, is_anew=building is not None
+    )
+
+
+async def _clean(session: AsyncSession) -> None:
+    """Remove a segment of a generation that was retired long enough ago."""
+    generation = await place.retired(session)
+    if generation is not None and not await postings.remove_one(session, generation):
+        await place.forget(session, generation)
 
 
 def _next(progress: Progress, settled: ColumnElement[bool], limit: int) -> Select[Any]:
@@ -116,32 +177,48 @@ def _next(progress: Progress, settled: ColumnElement[bool], limit: int) -> Selec
     return select(*COLUMNS, *order).join(chosen, chosen.c.id == Entry.id).order_by(*order)
 
 
-def _advanced(before: Progress, rows: Sequence[Row[Any]], length: int) -> Progress:
-    if not rows:
-        return before
+async def _filled(
+    session: AsyncSession, before: Progress, rows: Sequence[Row[Any]]
+) -> tuple[Progress, int]:
+    """Write the rows and segments of some entries; return how far that is, and the failures.
+
+    A thread cuts the next entries while the database writes the last ones: each takes about as
+    long, and the event loop stays free for others.
+    """
+    failed = 0
+    total_length = before.total_length
+    growing = Growing(before.entries)
+    async with aclosing(_documents([source_of(row) for row in rows])) as chunks:
+        async for chunk, documents in chunks:
+            stored = await _store(
+                session, before.generation, growing.first + growing.entries, chunk, documents
+            )
+            for source, kept, document in zip(chunk, stored, documents, strict=True):
+                failed += kept is not document
+                total_length += kept.length
+                growing.add(source, kept)
+                if not growing.room:
+                    growing = await _written(session, before.generation, growing)
+    await _written(session, before.generation, growing)
     last = rows[-1]
-    return replace(
+    progress = replace(
         before,
         epoch=last.epoch,
         xid=last.xid,
         seq=last.seq,
         entries=before.entries + len(rows),
-        total_length=before.total_length + length,
+        total_length=total_length,
     )
+    return progress, failed
 
 
-async def _fill(session: AsyncSession, sources: Sequence[Source]) -> tuple[int, int]:
-    """Write the rows of some entries; return their length in words, and how many have none.
-
-    A thread cuts the next entries while the database writes the last ones: each takes about as
-    long, and the event loop stays free for others.
-    """
-    length = failed = 0
-    async with aclosing(_documents(sources)) as chunks:
-        async for chunk, documents in chunks:
-            failed += await _store(session, chunk, documents)
-            length += sum(each.length for each in documents)
-    return length, failed
+async def _written(session: AsyncSession, generation: int, made: Growing) -> Growing:
+    """Write a segment, join it with those before it where that is due, and return the next."""
+    if made.entries:
+        await postings.add(session, generation, made)
+        while await postings.join(session, generation, ordinal=made.first):
+            pass
+    return Growing(made.first + made.entries)
 
 
 async def _documents(
@@ -166,17 +243,20 @@ def _start_cutting(sources: Sequence[Source]) -> asyncio.Task[list[Document]]:
 
 
 async def _store(
-    session: AsyncSession, sources: Sequence[Source], documents: Sequence[Document]
-) -> int:
-    """Write the rows and return how many had to go without their words.
+    session: AsyncSession,
+    generation: int,
+    first: int,
+    sources: Sequence[Source],
+    documents: Sequence[Document],
+) -> list[Document]:
+    """Write the rows and return the documents as they were stored.
 
-    When the database refuses a batch, its halves are tried, so that one entry stops no other.
+    When the database refuses a batch, its halves are tried, so that one entry stops no other; what
+    it refuses alone is stored without its words.
     """
-    if not sources:
-        return 0
     try:
         async with session.begin_nested():
-            await _insert(session, sources, documents)
+            await _insert(session, generation, first, sources, documents)
     except DBAPIError as error:
         if not sqlstate_of(error).startswith(_REFUSED):
             raise
@@ -186,22 +266,30 @@ async def _store(
                 sources[0].id,
                 sqlstate_of(error),
             )
-            await _insert(session, sources, [wordless(sources[0])])
-            return 1
+            instead = [wordless(sources[0])]
+            await _insert(session, generation, first, sources, instead)
+            return instead
         half = len(sources) // 2
-        first = await _store(session, sources[:half], documents[:half])
-        return first + await _store(session, sources[half:], documents[half:])
-    return 0
+        begin = await _store(session, generation, first, sources[:half], documents[:half])
+        end = await _store(session, generation, first + half, sources[half:], documents[half:])
+        return begin + end
+    return list(documents)
 
 
 async def _insert(
-    session: AsyncSession, sources: Sequence[Source], documents: Sequence[Document]
+    session: AsyncSession,
+    generation: int,
+    first: int,
+    sources: Sequence[Source],
+    documents: Sequence[Document],
 ) -> None:
     await session.execute(
         _INSERT,
         {
+            "generation": generation,
+            "ordinals": list(range(first, first + len(sources))),
             "ids": [source.id for source in sources],
-            "words": [each.words for each in documents],
+            "words": [each.places for each in documents],
             "lengths": [each.length for each in documents],
         },
     )

@@ -1,14 +1,13 @@
-"""Labels: what a search may filter by, written into the index beside the words.
+"""Labels: what a search may filter by, in the index beside the words.
 
-A label is a lexeme that begins with ``=``, which no word does. So a filter is part of the index
-scan: the words of a small project are found without reading those of all the others.
+A label is a term that begins with ``=``, which no word does. So a filter is answered by the index:
+what is left of a common word in a small project is known before any entry is read.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from memory.drafts import HARNESS_ROLES, OWN_KINDS, Kind, client_names
 from memory.search.request import Request
@@ -18,6 +17,7 @@ from memory.text import fold
 __all__ = [
     "CARRIED",
     "MARK",
+    "Condition",
     "filters",
     "hidden_kinds",
     "hidden_roles",
@@ -33,10 +33,13 @@ CARRIED: Final = ("=client/", "=kind/", "=role/", "=session/", "=speaker/")
 _PLAIN: Final = re.compile(r"[a-z0-9_.-]{1,64}")
 _NAME: Final = re.compile(r"([^\W\d_][\w'-]{0,30}(?: [^\W\d_][\w'-]{0,30}){0,2}): ")
 _PROSE: Final = frozenset({"user", "assistant"})
-_DAY: Final = timedelta(days=1)
-_AHEAD: Final = timedelta(days=31)  # how far a month may lie ahead of now without being FUTURE
-_MAX_MONTHS: Final = 36
-_FUTURE: Final = "future"
+
+
+class Condition(NamedTuple):
+    """A filter: entries must have one of these labels, or none of them."""
+
+    labels: tuple[str, ...]
+    excludes: bool
 
 
 def label(name: str, value: str) -> str:
@@ -48,12 +51,7 @@ def label(name: str, value: str) -> str:
 
 def labels(entry: Source) -> list[str]:
     """Return an entry's labels."""
-    is_ahead = entry.occurred_at > entry.recorded_at + _DAY
-    found = [
-        label("client", entry.source_client),
-        label("kind", entry.kind),
-        label("month", _FUTURE if is_ahead else _month(entry.occurred_at)),
-    ]
+    found = [label("client", entry.source_client), label("kind", entry.kind)]
     if entry.role is not None:
         found.append(label("role", entry.role))
     if entry.project_id is not None:
@@ -79,12 +77,9 @@ def speaker_of(entry: Source) -> str:
     return "-".join(fold(word) for word in name.split())
 
 
-def filters(request: Request, *, now: datetime) -> list[str]:
-    """Return the request's filters as conditions of a text search query, to be joined by ``&``.
-
-    Times are bounded by whole months here; the exact bounds are the caller's to check.
-    """
-    found: list[str] = []
+def filters(request: Request) -> list[Condition]:
+    """Return the request's filters but for times, all of which an entry must meet."""
+    found: list[Condition] = []
     if request.source_client is not None:
         found.append(_any("client", client_names(request.source_client)))
     if request.project_id is not None:
@@ -96,10 +91,10 @@ def filters(request: Request, *, now: datetime) -> list[str]:
     if request.roles:
         found.append(_any("role", request.roles))
     if hidden := hidden_kinds(request):
-        found.append("!" + _any("kind", hidden))
+        found.append(_any("kind", hidden, excludes=True))
     if hidden := hidden_roles(request):
-        found.append("!" + _any("role", hidden))
-    return found + _months(request, now)
+        found.append(_any("role", hidden, excludes=True))
+    return found
 
 
 def hidden_kinds(request: Request) -> tuple[str, ...]:
@@ -114,33 +109,5 @@ def hidden_roles(request: Request) -> tuple[str, ...]:
     return () if request.include_system or request.roles else HARNESS_ROLES
 
 
-def _months(request: Request, now: datetime) -> list[str]:
-    """Return the condition on months, or nothing where it would be too long to help."""
-    latest = now + _AHEAD
-    if request.since is not None:
-        until = min(request.until or latest, latest)
-        months = _span(request.since, until)
-        return [_any("month", [*months, _FUTURE])] if months else []
-    if request.until is not None and request.until < latest:
-        later = _span(request.until + _AHEAD, latest)
-        return ["!" + _any("month", later)] if later else []
-    return []
-
-
-def _span(first: datetime, last: datetime) -> list[str]:
-    """Return the months from one time to another, or none when there are more than _MAX_MONTHS."""
-    start = first.year * 12 + first.month - 1
-    end = last.year * 12 + last.month - 1
-    if end - start >= _MAX_MONTHS:
-        return []
-    return [f"{number // 12:04d}-{number % 12 + 1:02d}" for number in range(start, end + 1)]
-
-
-def _month(moment: datetime) -> str:
-    at = moment.astimezone(UTC)
-    return f"{at.year:04d}-{at.month:02d}"
-
-
-def _any(name: str, values: Iterable[str]) -> str:
-    """Return the condition that an entry has one of these labels; a label needs no escaping."""
-    return "(" + "|".join(f"'{label(name, value)}'" for value in dict.fromkeys(values)) + ")"
+def _any(name: str, values: Iterable[str], *, excludes: bool = False) -> Condition:
+    return Condition(tuple(label(name, value) for value in dict.fromkeys(values)), excludes)

@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import Float, Row, Select, Text, bindparam, cast, select, text
@@ -16,14 +16,12 @@ from memory.embeddings import Embedder
 from memory.errors import InvalidInput
 from memory.models import VECTOR_DIMENSIONS, Entry, Vector
 from memory.search import place
-from memory.search.candidates import Candidate
-from memory.search.labels import speaker_of
 from memory.search.place import Progress
 from memory.search.request import Request
 from memory.search.scope import scope
 from memory.search.source import COLUMNS, Source, searchable, source_of
 
-__all__ = ["DEPTH", "MAX_ENTRIES", "MIN_COSINE", "Embedded", "Near", "embed", "nearest"]
+__all__ = ["DEPTH", "MAX_ENTRIES", "MIN_COSINE", "Embedded", "embed", "nearest"]
 
 MAX_ENTRIES: Final = 1_000
 """Entries that one pass may be asked for; a hundred take about a second."""
@@ -78,13 +76,6 @@ class Embedded:
     is_busy: bool = False
 
 
-class Near(NamedTuple):
-    """An entry, and the cosine of the angle between its vector and the question's."""
-
-    candidate: Candidate
-    cosine: float
-
-
 async def embed(session: AsyncSession, embedder: Embedder, *, limit: int = 100) -> Embedded:
     """Make the vectors of the next entries of the feed.
 
@@ -121,22 +112,19 @@ async def nearest(
     request: Request,
     *,
     also: Collection[uuid.UUID],
-) -> dict[uuid.UUID, Near]:
-    """Return the entries near a vector that may answer the request, and those of ``also``."""
+) -> dict[uuid.UUID, float]:
+    """Return the cosines of the entries nearest a vector that may answer, and of those of ``also``."""
     for setting in _SETTINGS:
         await session.execute(setting)
-    base = (
-        select(*COLUMNS, _DISTANCE)
-        .join(Vector, Vector.entry_id == Entry.id)
-        .where(Vector.model == model)
-    )
-    near = base.where(*scope(request)).order_by(_DISTANCE).limit(DEPTH)
+    base = select(Vector.entry_id, _DISTANCE).where(Vector.model == model)
+    answering = base.join(Entry, Entry.id == Vector.entry_id).where(*scope(request))
     arguments = {"vector": _literal(vector)}
-    found = {row.id: _near(row) for row in await session.execute(near, arguments)}
+    rows = await session.execute(answering.order_by(_DISTANCE).limit(DEPTH), arguments)
+    found = {row.entry_id: 1 - row.distance for row in rows}
     missing = [each for each in also if each not in found]
     if missing:
-        rows = await session.execute(base.where(Entry.id.in_(missing)), arguments)
-        found |= {row.id: _near(row) for row in rows}
+        rows = await session.execute(base.where(Vector.entry_id.in_(missing)), arguments)
+        found |= {row.entry_id: 1 - row.distance for row in rows}
     return found
 
 
@@ -158,21 +146,6 @@ def _has_meaning(source: Source) -> bool:
 
 def _behind(progress: Progress, last: Row[Any]) -> Progress:
     return replace(progress, epoch=last.epoch, xid=last.xid, seq=last.seq)
-
-
-def _near(row: Any) -> Near:
-    source = source_of(row)
-    candidate = Candidate(
-        id=source.id,
-        places={},
-        length=0,
-        client=source.source_client,
-        kind=source.kind,
-        role=source.role or "",
-        session=source.session_id.hex if source.session_id else "",
-        speaker=speaker_of(source),
-    )
-    return Near(candidate, 1 - row.distance)
 
 
 def _literal(vector: Sequence[float]) -> str:

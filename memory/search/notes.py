@@ -15,7 +15,7 @@ _SHOWN: Final = 80
 def note_of(
     parsed: Query,
     words: Mapping[str, Collection[str]],
-    candidates: Collection[Candidate],
+    held: Mapping[str, int],
     *,
     closest: Collection[Candidate],
     phrases: Sequence[Collection[object]],
@@ -25,42 +25,41 @@ def note_of(
 ) -> str:
     """Return one sentence when nothing matched exactly, else an empty text.
 
-    ``closest`` are the best of the candidates, ``phrases`` the entries found for each of the
-    query's; ``named`` counts those found by id; ``is_near`` tells of entries near in meaning.
+    ``held`` counts for each lexeme the entries that hold it; ``closest`` are the best of them,
+    ``phrases`` those found for each of the query's; ``named`` counts those found by id; ``is_near``
+    tells of entries near in meaning.
     """
     if named:
         return ""
-    if not candidates:
+    if not any(held.values()):
         if is_near:
             return "No entry holds any of the words; these are near in meaning."
         return "No entry matches" + (" with these filters." if is_filtered else ".")
     for phrase, found in zip(parsed.phrases, phrases, strict=False):
         if not found:
             return f'No entry holds the phrase "{_shown(phrase)}"; these hold words of it.'
-    return _of_words(words, candidates, closest)
+    return _of_words(words, held, closest)
 
 
 def _of_words(
     words: Mapping[str, Collection[str]],
-    candidates: Collection[Candidate],
+    held: Mapping[str, int],
     closest: Collection[Candidate],
 ) -> str:
-    missing = _shown(_missing_identifier(words, candidates))
+    missing = _shown(_missing_identifier(words, held))
     if missing:
         return f"No entry holds {missing} as written; these hold parts of it or other words."
-    most = max(len(covered(each, words)) for each in closest)
+    most = max((len(covered(each, words)) for each in closest), default=0)
     if most < len(words):
         return f"No entry holds all {len(words)} words; the closest hold {most} of them."
     return ""
 
 
-def _missing_identifier(
-    words: Mapping[str, Collection[str]], candidates: Collection[Candidate]
-) -> str:
+def _missing_identifier(words: Mapping[str, Collection[str]], held: Mapping[str, int]) -> str:
     """Return the first word typed that looks like an identifier and stands nowhere as a whole."""
     for word in words:
         whole = query(word).terms[:1]  # the longest form comes first
-        if whole and not any(whole[0] in each.places for each in candidates):
+        if whole and not held.get(whole[0]):
             return word
     return ""
 

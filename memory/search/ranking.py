@@ -1,26 +1,23 @@
 """How well an entry answers: BM25 over the words, and how they stand in it.
 
-Pure functions, so that entries from the index and entries not yet indexed are scored alike. The
-constants were measured on LoCoMo's questions.
+Pure functions, so that entries from the index and entries not yet indexed are scored alike; the
+same sum is taken over whole segments in `memory.search.matches`. The constants were measured on
+LoCoMo's questions.
 """
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from memory.drafts import Kind
 from memory.search.candidates import Candidate
+from memory.search.voices import weight_of
 
-__all__ = ["adjacency", "bm25", "inverse_frequency", "sessions", "weight_of", "weights"]
+__all__ = ["K1", "B", "adjacency", "bm25", "inverse_frequency", "weights"]
 
 K1: Final = 0.9
 B: Final = 0.4
 
-_ROLES: Final[Mapping[str, float]] = {"reasoning": 0.8, "tool_call": 0.6, "tool_result": 0.4}
-_VALUES: Final = frozenset({Kind.FACT, Kind.DECISION, Kind.PREFERENCE, Kind.PROJECT_STATE})
-_VALUE_WEIGHT: Final = 1.2
 _PAIR_DISTANCES: Final = (1, 2)
 
 
@@ -50,13 +47,6 @@ def weights(
     }
 
 
-def weight_of(candidate: Candidate) -> float:
-    """Return the weight of who speaks: recorded values, prose, tool calls, tool output."""
-    if candidate.kind in _VALUES:
-        return _VALUE_WEIGHT
-    return _ROLES.get(candidate.role, 1.0)
-
-
 def bm25(candidate: Candidate, weights: Mapping[str, float], *, average: float) -> float:
     """Return the sum over an entry's lexemes of weight times saturated count.
 
@@ -68,35 +58,7 @@ def bm25(candidate: Candidate, weights: Mapping[str, float], *, average: float) 
         if lexeme in weights:
             count = places.count(",") + 1
             gain += weights[lexeme] * count / (count + norm)
-    return gain * (K1 + 1) * weight_of(candidate)
-
-
-def sessions(candidates: Iterable[Candidate], weights: Mapping[str, float]) -> dict[str, float]:
-    """Return how well each session as a whole answers, from 0 to 1.
-
-    The session's entries that hold a word are taken as one text; a word that has a weight is worth
-    the less, the more of these sessions hold it.
-    """
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    lengths: Counter[str] = Counter()
-    for each in candidates:
-        if each.session:
-            lengths[each.session] += each.length
-            found = counts[each.session]
-            for lexeme, places in each.places.items():
-                if weights.get(lexeme):
-                    found[lexeme] += places.count(",") + 1
-    spread = Counter(lexeme for found in counts.values() for lexeme in found)
-    told = {lexeme: inverse_frequency(spread[lexeme], len(counts)) for lexeme in spread}
-    average = max(1.0, sum(lengths.values()) / max(1, len(lengths)))
-    scores: dict[str, float] = {}
-    for session, found in counts.items():
-        norm = K1 * (1 - B + B * lengths[session] / average)
-        scores[session] = sum(
-            told[lexeme] * count * (K1 + 1) / (count + norm) for lexeme, count in found.items()
-        )
-    best = max(scores.values(), default=0.0) or 1.0
-    return {session: score / best for session, score in scores.items()}
+    return gain * (K1 + 1) * weight_of(candidate.kind, candidate.role)
 
 
 def adjacency(candidate: Candidate, words: Sequence[str]) -> int:

@@ -1,17 +1,19 @@
 """The score of each entry, kept in parts so that an answer can say why."""
 
-import heapq
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from memory.search import ranking
 from memory.search.candidates import Candidate
 from memory.search.hints import Hints
+from memory.search.matches import Ranked
+from memory.search.voices import weight_of
 from memory.text import Query
 
 __all__ = [
+    "Own",
     "Parts",
     "Scores",
     "add_exact",
@@ -20,11 +22,20 @@ __all__ = [
     "best",
     "lower_superseded",
     "of_words",
+    "term_weights",
     "total",
 ]
 
 Parts = dict[str, float]
 Scores = dict[uuid.UUID, Parts]
+
+
+class Own(NamedTuple):
+    """What entries have by their own words and meaning, and what one of gain by words gives."""
+
+    unit: float
+    known: dict[uuid.UUID, float]
+
 
 TERM_WEIGHT: Final = 1.5
 """Of a whole identifier, against a word that is as rare."""
@@ -52,46 +63,48 @@ _LEAST: Final = 1e-6
 _NO_COSINES: Final[Mapping[uuid.UUID, float]] = {}
 
 
+def term_weights(query: Query, weights: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights of a query's lexemes, those of whole identifiers raised."""
+    terms = {lexeme: TERM_WEIGHT * weights[lexeme] for lexeme in query.terms}
+    return {lexeme: weights[lexeme] for lexeme in query.words} | terms
+
+
 def of_words(
     candidates: Collection[Candidate],
     query: Query,
     weights: Mapping[str, float],
+    ranked: Ranked,
     *,
     average: float,
-    depth: int,
     cosines: Mapping[uuid.UUID, float] = _NO_COSINES,
-) -> tuple[Scores, Mapping[uuid.UUID, float]]:
-    """Return the ``depth`` best entries by their words and sessions, and what each has alone.
+) -> tuple[Scores, Own]:
+    """Return the scores of entries by their words and sessions, the best first, and what each has alone.
 
     The best entry's words and identifiers give 1 together; with ``cosines`` they give WORDS, and
     the nearest meaning gives the rest. Both are spread from 0 to 1 first (measured: a sum of these
     is better than either alone, and fusion by ranks worse than words alone).
     """
-    terms = {lexeme: TERM_WEIGHT * weights[lexeme] for lexeme in query.terms}
-    weights = {lexeme: weights[lexeme] for lexeme in query.words} | terms
+    terms = {lexeme: weights[lexeme] for lexeme in query.terms}
     gains = {each.id: ranking.bm25(each, weights, average=average) for each in candidates}
-    in_session = ranking.sessions(candidates, weights)
     share = WORDS if cosines else 1.0
     unit = share / (max(gains.values(), default=0.0) or 1.0)
     meaning = {name: (1 - share) * near for name, near in _spread(cosines).items()}
-    own = {name: unit * gain + meaning.get(name, 0.0) for name, gain in gains.items()}
-    first = heapq.nlargest(
-        depth,
-        candidates,
-        key=lambda each: (own[each.id] + SESSION * in_session.get(each.session, 0.0), each.id.int),
-    )
+    own = Own(unit, {name: unit * gain + meaning.get(name, 0.0) for name, gain in gains.items()})
+    sessions = {each.id: SESSION * ranked.of(each.ordinal)[1] for each in candidates}
     scores: Scores = {}
-    for each in first:
+    for each in sorted(
+        candidates, key=lambda each: (own.known[each.id] + sessions[each.id], each.id), reverse=True
+    ):
         whole = unit * ranking.bm25(each, terms, average=average)
         pairs = min(MOST_PAIRS, ranking.adjacency(each, query.words))
         parts = {
             "words": unit * gains[each.id] - whole,
             "identifiers": whole,
             "meaning": meaning.get(each.id, 0.0),
-            "order": ORDER * pairs * ranking.weight_of(each),
-            "session": SESSION * in_session.get(each.session, 0.0),
+            "order": ORDER * pairs * weight_of(each.kind, each.role),
+            "session": sessions[each.id],
         }
-        own[each.id] += parts["order"]
+        own.known[each.id] += parts["order"]
         scores[each.id] = {name: part for name, part in parts.items() if part > _LEAST}
     return scores, own
 
@@ -108,12 +121,16 @@ def _spread(cosines: Mapping[uuid.UUID, float]) -> dict[uuid.UUID, float]:
 
 def add_neighbours(
     scores: Scores,
-    own: Mapping[uuid.UUID, float],
+    own: Own,
     beside: Mapping[uuid.UUID, Iterable[tuple[uuid.UUID, int]]],
+    gains: Mapping[uuid.UUID, float],
 ) -> None:
-    """Add what the words of neighbouring entries give."""
+    """Add what the words of neighbouring entries give; ``gains`` are those of further entries."""
     for entry_id, near in beside.items():
-        given = sum(NEIGHBOURS[distance] * own.get(other, 0.0) for other, distance in near)
+        given = sum(
+            NEIGHBOURS[distance] * own.known.get(other, own.unit * gains.get(other, 0.0))
+            for other, distance in near
+        )
         if given:
             scores[entry_id]["neighbours"] = given
 

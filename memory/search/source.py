@@ -29,7 +29,6 @@ class Source:
     project_id: uuid.UUID | None
     session_id: uuid.UUID | None
     occurred_at: datetime
-    recorded_at: datetime
     content: str
 
 
@@ -42,7 +41,6 @@ COLUMNS: Final[tuple[ColumnElement[Any], ...]] = (
     Entry.project_id.expression,
     Entry.session_id.expression,
     Entry.occurred_at.expression,
-    Entry.recorded_at.expression,
     func.left(Entry.content, _MAX_CHARS).label("content"),
 )
 """The columns of a Source: a content of any size costs what is searched of it."""

@@ -1,7 +1,7 @@
 """Entries that are not indexed yet, searched as they stand, so that a writer finds its own write."""
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -13,13 +13,16 @@ from memory import text
 from memory.models import Entry
 from memory.search import place
 from memory.search.candidates import Candidate
-from memory.search.labels import speaker_of
+from memory.search.document import Document
+from memory.search.labels import labels, speaker_of
 from memory.search.place import Progress
 from memory.search.request import Request
 from memory.search.scope import scope
+from memory.search.segments import Growing, Posting, Segment, posting_of, segment_of
 from memory.search.source import COLUMNS, SIZE, Source, searchable, source_of, within
+from memory.search.voices import weight_of
 
-__all__ = ["MAX_BYTES", "MAX_ENTRIES", "Tail", "matching", "read"]
+__all__ = ["MAX_BYTES", "MAX_ENTRIES", "Tail", "as_segment", "candidate_of", "read"]
 
 MAX_ENTRIES: Final = 500
 """Newest entries that are looked at."""
@@ -47,34 +50,43 @@ async def read(session: AsyncSession, progress: Progress, request: Request) -> T
     return Tail([source_of(row) for row in rows], max(0, waiting - int(seen or 0)))
 
 
-def matching(
-    sources: Collection[Source], lexemes: Collection[str], *, also: Collection[str] = ()
-) -> list[Candidate]:
-    """Return the entries that hold any of the lexemes, as the index would give them.
-
-    The lexemes of ``also`` are read of these entries, and not looked for.
-    """
-    found: list[Candidate] = []
+def as_segment(
+    sources: Sequence[Source], terms: Collection[str], *, first: int
+) -> tuple[Segment, Mapping[str, Posting]]:
+    """Return the entries as a segment of the index, numbered from ``first`` on, and its postings."""
+    growing = Growing(first)
     for source in sources:
         words = _tokens(source.id, searchable(source))
-        if any(lexeme in words.positions for lexeme in lexemes):
-            places = {
-                lexeme: ",".join(str(at + 1) for at in words.positions[lexeme])
-                for lexeme in (*lexemes, *also)
-                if lexeme in words.positions
-            }
-            candidate = Candidate(
-                id=source.id,
-                places=places,
-                length=words.length,
-                client=source.source_client,
-                kind=source.kind,
-                role=source.role or "",
-                session=source.session_id.hex if source.session_id else "",
-                speaker=speaker_of(source),
-            )
-            found.append(candidate)
-    return found
+        counts = {term: len(words.positions[term]) for term in terms if term in words.positions} | {
+            label: 1 for label in labels(source) if label in terms
+        }
+        weight = weight_of(source.kind, source.role)
+        growing.add(source, Document("", counts, words.length, weight))
+    postings = {
+        term: posting_of(first, places, counts) for term, places, counts in growing.postings()
+    }
+    return segment_of(first, growing.columns()), postings
+
+
+def candidate_of(source: Source, lexemes: Collection[str], *, ordinal: int) -> Candidate:
+    """Return an entry as the index would give it."""
+    words = _tokens(source.id, searchable(source))
+    places = {
+        lexeme: ",".join(str(at + 1) for at in words.positions[lexeme])
+        for lexeme in lexemes
+        if lexeme in words.positions
+    }
+    return Candidate(
+        id=source.id,
+        places=places,
+        length=words.length,
+        client=source.source_client,
+        kind=source.kind,
+        role=source.role or "",
+        session=source.session_id.hex if source.session_id else "",
+        speaker=speaker_of(source),
+        ordinal=ordinal,
+    )
 
 
 def _newest(progress: Progress) -> Subquery:

@@ -1,0 +1,116 @@
+"""Reading the index: the postings of some terms, and the segments they belong to."""
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from memory.database.statements import rows_of
+from memory.search.document import RULES
+from memory.search.place import Progress
+from memory.search.segments import Columns, Posting, Segment, posting_of, segment_of
+
+__all__ = ["LOOKUP", "MAX_REMEMBERED", "Looked", "read"]
+
+MAX_REMEMBERED: Final = 8_000_000
+"""Entries whose columns a process remembers; each takes about 21 bytes."""
+
+# One statement, so that segments and postings are of one moment, whatever is joined meanwhile.
+LOOKUP: Final = """
+    WITH live AS MATERIALIZED (SELECT * FROM search_progress WHERE state = 'live'),
+    pieces AS MATERIALIZED (
+        SELECT search_segments.* FROM search_segments JOIN live USING (generation)
+    )
+    SELECT live.generation, live.epoch, live.xid::text AS xid, live.seq, live.entries,
+        live.total_length, live.rules, pieces.id, pieces.first, pieces.stamp,
+        CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.lengths END AS lengths,
+        CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.weights END AS weights,
+        CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.times END AS times,
+        CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.sessions END AS sessions,
+        NULL AS term, NULL::bytea AS places, NULL::bytea AS counts
+    FROM live LEFT JOIN pieces USING (generation)
+    UNION ALL
+    SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, search_postings.segment, NULL, NULL,
+        NULL, NULL, NULL, NULL,
+        search_postings.term, search_postings.places, search_postings.counts
+    FROM search_postings
+    WHERE search_postings.term = ANY ($1)
+        AND search_postings.segment = ANY (ARRAY (SELECT id FROM pieces))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the index holds of some terms.
+
+    ``postings`` has for each of ``segments`` the terms that occur in it.
+    """
+
+    progress: Progress
+    segments: Sequence[Segment]
+    postings: Sequence[Mapping[str, Posting]]
+
+
+@dataclass(slots=True)
+class _Memory:
+    """Segments by their stamps, those used last; a stamp never means another segment."""
+
+    segments: OrderedDict[uuid.UUID, Segment] = field(default_factory=OrderedDict)
+    entries: int = 0
+    lock: Lock = field(default_factory=Lock)
+
+    def all(self) -> dict[uuid.UUID, Segment]:
+        """Return every segment that is remembered."""
+        with self.lock:
+            return dict(self.segments)
+
+    def keep(self, stamp: uuid.UUID, segment: Segment) -> None:
+        """Remember a segment as the one used last, and forget others where there are too many."""
+        with self.lock:
+            if stamp not in self.segments:
+                self.entries += segment.entries
+            self.segments[stamp] = segment
+            self.segments.move_to_end(stamp)
+            while self.entries > MAX_REMEMBERED and len(self.segments) > 1:
+                _, oldest = self.segments.popitem(last=False)
+                self.entries -= oldest.entries
+
+
+_MEMORY: Final = _Memory()
+
+
+async def read(session: AsyncSession, terms: Sequence[str]) -> Looked:
+    """Return what the live index holds of these terms."""
+    held = _MEMORY.all()
+    rows = await rows_of(session, LOOKUP, list(terms), list(held))
+    progress = Progress(rules=RULES)
+    numbers: dict[int, int] = {}
+    segments: list[Segment] = []
+    postings: list[dict[str, Posting]] = []
+    for row in rows:
+        if row["term"] is not None:
+            continue
+        progress = Progress(**{name: int(row[name]) for name in Progress.__slots__})
+        if row["id"] is not None:
+            numbers[row["id"]] = len(segments)
+            segments.append(_segment(row, held))
+            postings.append({})
+    for row in rows:
+        if row["term"] is not None:
+            at = numbers[row["id"]]
+            posting = posting_of(segments[at].first, row["places"], row["counts"])
+            postings[at][row["term"]] = posting
+    return Looked(progress, segments, postings)
+
+
+def _segment(row: Any, held: Mapping[uuid.UUID, Segment]) -> Segment:
+    """Return a row's segment, from memory or from its columns."""
+    segment = held.get(row["stamp"])
+    if segment is None:
+        segment = segment_of(row["first"], Columns(*(row[name] for name in Columns._fields)))
+    _MEMORY.keep(row["stamp"], segment)
+    return segment

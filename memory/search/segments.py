@@ -1,0 +1,167 @@
+"""Segments: runs of entries with what a search needs to know of each, as arrays.
+
+Entries of the index are numbered in feed order. A block is a run of 65,536 numbers, so that within
+one a number takes two bytes; a segment is a run inside one block. Postings give the entries of one
+term in one segment. Both are written once, and joined by concatenation.
+"""
+
+import sys
+import uuid
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.search.document import Document
+from memory.search.source import Source
+
+__all__ = [
+    "BLOCK",
+    "MAX_COUNT",
+    "Columns",
+    "Growing",
+    "Posting",
+    "Segment",
+    "microseconds",
+    "posting_of",
+    "segment_of",
+    "session_code",
+]
+
+BLOCK: Final = 65_536
+"""Entries of a block: as many as two bytes can number."""
+MAX_COUNT: Final = 255
+"""A term's occurrences in one entry are counted up to here."""
+
+_MAX_LENGTH: Final = 65_535  # words of one entry, as far as its length matters to its score
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MASK: Final = BLOCK - 1
+
+
+class Columns(NamedTuple):
+    """What is stored of a segment's entries, one array of numbers each."""
+
+    lengths: bytes
+    """uint16: words, at most 65,535."""
+    weights: bytes
+    """uint8: hundredths of the weight of who speaks."""
+    times: bytes
+    """int64: microseconds since 1970."""
+    sessions: bytes
+    """uint64: the session's `session_code`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment in memory: ``entries`` numbers from ``first`` on.
+
+    ``codes`` gives each entry its place in ``sessions``, which holds every `session_code` once.
+    """
+
+    first: int
+    entries: int
+    lengths: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    times: NDArray[np.int64]
+    sessions: NDArray[np.uint64]
+    codes: NDArray[np.int32]
+
+
+class Posting(NamedTuple):
+    """Entries of one segment that hold a term, from 0 in order, and how often; labels once."""
+
+    places: NDArray[np.int32]
+    counts: NDArray[np.uint8]
+
+
+def session_code(session_id: uuid.UUID | None) -> int:
+    """Return the part of a session's id that tells it from others; 0 for none."""
+    return session_id.int & 0xFFFF_FFFF_FFFF_FFFF if session_id is not None else 0
+
+
+def microseconds(moment: datetime) -> int:
+    """Return a time as it stands in a segment."""
+    past = moment - _EPOCH
+    return (past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds
+
+
+@dataclass(slots=True)
+class Growing:
+    """A segment that is being made, from the number of its first entry on."""
+
+    # Arrays of the standard library take subscripts from Python 3.12 on, hence the quotes.
+
+    first: int
+    _lengths: "array[int]" = field(default_factory=lambda: array("H"))
+    _weights: "array[int]" = field(default_factory=lambda: array("B"))
+    _times: "array[int]" = field(default_factory=lambda: array("q"))
+    _sessions: "array[int]" = field(default_factory=lambda: array("Q"))
+    _terms: dict[str, tuple["array[int]", bytearray]] = field(default_factory=dict)
+
+    @property
+    def entries(self) -> int:
+        """How many entries it has."""
+        return len(self._lengths)
+
+    @property
+    def room(self) -> int:
+        """How many more fit into its block."""
+        return BLOCK - self.first % BLOCK - self.entries
+
+    def add(self, source: Source, document: Document) -> None:
+        """Add the next entry; there must be room."""
+        place = (self.first + self.entries) % BLOCK
+        self._lengths.append(min(document.length, _MAX_LENGTH))
+        self._weights.append(round(100 * document.weight))
+        self._times.append(microseconds(source.occurred_at))
+        self._sessions.append(session_code(source.session_id))
+        for term, count in document.counts.items():
+            posting = self._terms.get(term)
+            if posting is None:
+                posting = self._terms[term] = (array("H"), bytearray())
+            posting[0].append(place)
+            posting[1].append(min(count, MAX_COUNT))
+
+    def columns(self) -> Columns:
+        """Return what is stored of its entries."""
+        return Columns(*map(_stored, (self._lengths, self._weights, self._times, self._sessions)))
+
+    def postings(self) -> Iterator[tuple[str, bytes, bytes]]:
+        """Give each term, in order, with its entries' numbers in the block, and counts."""
+        for term in sorted(self._terms):
+            places, counts = self._terms[term]
+            yield term, _stored(places), bytes(counts)
+
+
+def segment_of(first: int, stored: Columns) -> Segment:
+    """Return a segment from its columns."""
+    lengths = np.frombuffer(stored.lengths, dtype="<u2").astype(np.float32)
+    sessions, codes = np.unique(
+        np.frombuffer(stored.sessions, dtype="<u8").astype(np.uint64), return_inverse=True
+    )
+    return Segment(
+        first=first,
+        entries=len(lengths),
+        lengths=lengths,
+        weights=np.frombuffer(stored.weights, dtype="<u1").astype(np.float32) * np.float32(0.01),
+        times=np.frombuffer(stored.times, dtype="<i8").astype(np.int64),
+        sessions=sessions,
+        codes=codes.astype(np.int32),
+    )
+
+
+def posting_of(first: int, places: bytes, counts: bytes) -> Posting:
+    """Return a posting from what is stored of it, given the number of its segment's first entry."""
+    numbers = np.frombuffer(places, dtype="<u2").astype(np.int32) - (first & _MASK)
+    return Posting(numbers, np.frombuffer(counts, dtype="<u1"))
+
+
+def _stored(numbers: "array[int]") -> bytes:
+    """Return the numbers as they are stored: the low byte first."""
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()
