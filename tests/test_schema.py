@@ -93,6 +93,10 @@ async def test_alembic_checks_steps_down_and_up_again(empty_settings: Settings) 
     first = dump(empty_settings)
     assert "No new upgrade operations detected." in passed(alembic("check", environment))
     passed(alembic("downgrade -1", environment))
+    assert dump(empty_settings) != first
+    passed(alembic("upgrade head", environment))
+    assert dump(empty_settings) == first
+    passed(alembic("downgrade base", environment))
     assert "CREATE TABLE public.entries" not in dump(empty_settings)
     passed(alembic("upgrade head", environment))
     assert dump(empty_settings) == first

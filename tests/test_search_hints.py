@@ -27,6 +27,7 @@ def candidate(
         role="user",
         session="",
         speaker=speaker,
+        ordinal=number,
     )
 
 
@@ -44,7 +45,6 @@ def message(content: str, *, role: str | None = "user", kind: str = "message") -
         project_id=None,
         session_id=None,
         occurred_at=NOW,
-        recorded_at=NOW,
         content=content,
     )
 

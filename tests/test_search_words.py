@@ -5,11 +5,15 @@ import uuid
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from search_fixtures import append, ask, index_all, message
+from search_fixtures import NOON, append, ask, index_all, message
 
 from memory.database import Database
-from memory.search import ranking, scores
+from memory.search import matches, ranking, scores
 from memory.search.candidates import Candidate
+from memory.search.document import Document
+from memory.search.segments import Growing, posting_of, segment_of
+from memory.search.source import Source
+from memory.search.voices import weight_of
 from memory.search.words import typed_words
 from memory.text import query
 
@@ -52,11 +56,34 @@ CANDIDATES = st.lists(
         length=st.integers(0, 10_000),
         kind=st.sampled_from(["message", "fact"]),
         role=st.sampled_from(["user", "tool_call", "tool_result", ""]),
-        session=st.sampled_from(["", "s1", "s2", "s3"]),
+        session=st.sampled_from(["", "1" * 32, "2" * 32, "3" * 32]),
     ),
     max_size=30,
     unique_by=lambda each: each.id,
-)
+).map(lambda found: [each._replace(ordinal=at) for at, each in enumerate(found)])
+
+
+def ranked(found: list[Candidate], weights: dict[str, float], average: float) -> matches.Ranked:
+    """Return how the candidates answer, as a segment of their own."""
+    growing = Growing(0)
+    for each in found:
+        source = Source(
+            id=each.id,
+            kind=each.kind,
+            role=each.role,
+            key=None,
+            source_client="codex",
+            project_id=None,
+            session_id=uuid.UUID(each.session) if each.session else None,
+            occurred_at=NOON,
+            content="",
+        )
+        counts = {word: len(each.positions(word)) for word in each.places}
+        weight = weight_of(each.kind, each.role)
+        growing.add(source, Document("", counts, each.length, weight))
+    postings = {term: posting_of(0, *stored) for term, *stored in growing.postings()}
+    segment = segment_of(0, growing.columns())
+    return matches.rank(matches.match([segment], [postings], weights, []), weights, average=average)
 
 
 @given(CANDIDATES, st.floats(1, 1_000))
@@ -65,9 +92,16 @@ def test_scores_are_shares_of_the_best_and_their_order_is_total(
 ) -> None:
     asked = query("warm the cache at night")
     weights = {"warm": 2.0, "cach": 1.0, "night": 0.5}
-    made, own = scores.of_words(found, asked, weights, average=average, depth=10)
-    assert len(made) == min(10, len(found))
-    assert own.keys() == {each.id for each in found}
+    by_arrays = ranked(found, weights, average)
+    made, own = scores.of_words(found, asked, weights, by_arrays, average=average)
+    assert made.keys() == own.known.keys() == {each.id for each in found}
+    first = by_arrays.best(10, session=scores.SESSION)
+    keys = {
+        each.ordinal: sum(made[each.id].get(n, 0.0) for n in ("words", "session")) for each in found
+    }
+    assert [keys[each] for each in first] == pytest.approx(
+        sorted(keys.values(), reverse=True)[:10], rel=1e-3
+    )
     for parts in made.values():
         assert 0 < parts["words"] <= 1 + 1e-9
         assert 0 <= parts.get("session", 0) <= scores.SESSION + 1e-9

@@ -22,35 +22,46 @@ _PAUSE: Final = 0.2  # seconds
 def reindex(*, as_json: Json = False) -> None:
     """Build the heads and the search index anew from the entries; the old ones answer meanwhile.
 
-    It may be stopped: what is left to index goes on with the next import, or the next reindex.
+    The new index is built beside the old one and takes its place when it has caught up. It may be
+    stopped: another reindex, or the next import, goes on where it was.
     """
-    heads, entries = asyncio.run(_reindex(quiet=as_json))
+    built = asyncio.run(_reindex(quiet=as_json))
     if as_json:
-        print_json({"heads": heads, "indexed": entries})
-    else:
-        say(f"{heads:,} heads and the words of {entries:,} entries were built anew.")
+        print_json(built)
+        return
+    before = f", after {built['before']:,} of a reindex that was stopped" if built["before"] else ""
+    say(
+        f"{built['heads']:,} heads and the words of {built['indexed']:,} entries{before}"
+        " were built anew."
+    )
 
 
-async def _reindex(*, quiet: bool) -> tuple[int, int]:
+async def _reindex(*, quiet: bool) -> dict[str, int]:
+    """Build everything; return how many heads, entries, and entries that were indexed before."""
     database = Database(configured())
     screen = Console(stderr=True, quiet=quiet or not sys.stderr.isatty())
     try:
         heads = await database.transact(crud.rebuild_heads)
-        await database.transact(search.rebuild)
+        before = await database.transact(search.rebuild)
         with Progress(console=screen, transient=True) as shown:
-            return heads, await _index(database, shown)
+            return {
+                "heads": heads,
+                "indexed": await _index(database, shown, before),
+                "before": before,
+            }
     finally:
         await database.close()
 
 
-async def _index(database: Database, shown: Progress) -> int:
+async def _index(database: Database, shown: Progress, before: int) -> int:
     """Index until nothing remains and return how many entries this process did."""
-    task = shown.add_task("indexing")
+    task = shown.add_task("indexing", completed=before)
     count = 0
     while True:
         step = await database.transact(partial(search.index, limit=_PASS))
         count += step.count
-        shown.update(task, completed=count, total=count + step.remaining)
+        done = before + count
+        shown.update(task, completed=done, total=done + step.remaining)
         if not step.remaining:
             return count
         if not step.count:  # another process is at it, or a transaction holds the rest back

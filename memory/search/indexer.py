@@ -76,7 +76,9 @@ async def index(session: AsyncSession, *, limit: int = 2000) -> Indexed:
     settled = await place.below_horizon(session)
     is_mine = await session.scalar(text(f"SELECT pg_try_advisory_xact_lock({_LOCK})"))
     found = await place.generations(session)
-    live = found.get(State.LIVE) or Progress(rules=RULES)
+    live = found.get(State.LIVE)
+    if live is None:
+        live = Progress(rules=RULES, generation=await place.following(session))
     building = found.get(State.BUILDING)
     if not is_mine:
         waiting = await place.behind(session, place.after(building or live), settled)
@@ -90,7 +92,7 @@ async def index(session: AsyncSession, *, limit: int = 2000) -> Indexed:
         building is None or building.rules < RULES
     ):
         _log.warning("The rules of search have changed: its index is filled anew.")
-        building = await _begun_anew(session, live, instead_of=building)
+        building = await _begun_anew(session, instead_of=building)
     return await _advance(session, live, building, settled=settled, limit=limit)
 
 
@@ -102,22 +104,19 @@ async def rebuild(session: AsyncSession) -> int:
     """
     await session.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
     found = await place.generations(session)
-    building, live = found.get(State.BUILDING), found.get(State.LIVE)
+    building = found.get(State.BUILDING)
     if building is not None and building.rules == RULES:
         return building.entries
-    if live is not None:
-        await _begun_anew(session, live, instead_of=building)
+    if State.LIVE in found:
+        await _begun_anew(session, instead_of=building)
     return 0
 
 
-async def _begun_anew(
-    session: AsyncSession, live: Progress, *, instead_of: Progress | None = None
-) -> Progress:
+async def _begun_anew(session: AsyncSession, *, instead_of: Progress | None) -> Progress:
     """Begin another generation beside the live one."""
     if instead_of is not None:
         await place.retire(session, instead_of)
-    newest = max(live.generation, instead_of.generation if instead_of else 0)
-    begun = Progress(generation=newest + 1, rules=RULES)
+    begun = Progress(generation=await place.following(session), rules=RULES)
     await place.write(session, begun, State.BUILDING)
     return begun
 

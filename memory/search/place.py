@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.crud import horizon
-from memory.models import Entry, SearchProgress
+from memory.models import Entry, SearchProgress, SearchSegment
 
 __all__ = [
     "COUNT_LIMIT",
@@ -25,6 +25,7 @@ __all__ = [
     "after",
     "behind",
     "below_horizon",
+    "following",
     "forget",
     "generations",
     "read",
@@ -84,6 +85,13 @@ async def generations(session: AsyncSession) -> Mapping[State, Progress]:
         names = zip(Progress.__slots__, values, strict=True)
         found[State(state)] = Progress(**dict(names))
     return found
+
+
+async def following(session: AsyncSession) -> int:
+    """Return a number that no generation has had of which anything is left."""
+    numbers = (select(func.max(each.generation)) for each in (SearchProgress, SearchSegment))
+    used = [await session.scalar(each) or 0 for each in numbers]
+    return max(used) + 1
 
 
 async def write(session: AsyncSession, progress: Progress, state: State) -> None:

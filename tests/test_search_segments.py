@@ -1,0 +1,265 @@
+"""Segments of the index: written, joined and scored without anything getting lost."""
+
+import random
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from search_fixtures import NOON, append, ask, contents, index_all, message, start
+from sqlalchemy import text
+
+from memory import search
+from memory.database import Database
+from memory.search import lookup, matches, place, postings, ranking
+from memory.search.candidates import Candidate
+from memory.search.document import RULES, Document
+from memory.search.labels import Condition
+from memory.search.place import Progress, State
+from memory.search.postings import FANOUT, Piece, due
+from memory.search.segments import (
+    BLOCK,
+    Growing,
+    microseconds,
+    posting_of,
+    segment_of,
+    session_code,
+)
+from memory.search.source import Source
+
+WORDS = ("apple", "pear", "plum", "=kind/message", "=client/codex")
+
+
+async def segments(database: Database) -> list[tuple[int, int]]:
+    rows = await database.transact(
+        lambda s: s.execute(text("SELECT first, entries FROM search_segments ORDER BY first"))
+    )
+    return [(row.first, row.entries) for row in rows]
+
+
+def pieces(*sizes: int) -> list[Piece]:
+    firsts = [sum(sizes[:at]) for at in range(len(sizes))]
+    return [Piece(at, *each) for at, each in enumerate(zip(firsts, sizes, strict=True))]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "joined"),
+    [
+        ([], 0),
+        ([5], 0),
+        ([1] * (FANOUT - 1), 0),
+        ([1] * FANOUT, FANOUT),
+        ([100] + [1] * (FANOUT - 1), 0),
+        ([100] + [1] * FANOUT, FANOUT),
+        ([1, 100] * (FANOUT // 2), FANOUT),
+        ([2000] * 6 + [1], 0),
+        ([2000] * 6 + [1, 2000], FANOUT),
+        ([BLOCK], 0),
+        ([BLOCK - 1, 1], 2),
+        ([BLOCK - 2, 1], 0),
+    ],
+)
+def test_like_segments_are_joined_and_a_full_block_becomes_one(
+    sizes: list[int], joined: int
+) -> None:
+    assert len(due(pieces(*sizes))) == joined
+
+
+@given(st.lists(st.integers(1, 3000), min_size=1, max_size=300))
+def test_a_block_has_few_segments_whatever_is_added(sizes: list[int]) -> None:
+    held: list[int] = []
+    for size in sizes:
+        held.append(min(size, BLOCK - sum(held)))
+        if not held[-1]:
+            return
+        while count := len(due(pieces(*held))):
+            held[-count:] = [sum(held[-count:])]
+        assert len(held) <= 6 * FANOUT
+
+
+async def test_joined_segments_hold_what_they_held_apart(database: Database) -> None:
+    session = await start(database, "joined")
+    answers = []
+    for number in range(3 * FANOUT + 1):
+        draft = message(f"needle {number} retry", session_id=session, source_id=str(number))
+        await append(database, draft)
+        await index_all(database)
+        answer = await ask(database, "needle", limit=100)
+        assert (answer.total, answer.ways["words"]) == (number + 1, number + 1)
+        answers.append(len(answer.hits))
+    assert answers == list(range(1, 3 * FANOUT + 2))
+    assert await segments(database) == [(0, 8), (8, 8), (16, 8), (24, 1)]
+    assert contents(await ask(database, "17"))[0] == "needle 17 retry"
+
+
+async def test_entries_on_both_sides_of_a_block_are_found(database: Database) -> None:
+    begun = Progress(rules=RULES, entries=BLOCK - 3)
+    await database.transact(partial(place.write, progress=begun, state=State.LIVE))
+    await append(database, *(message(f"needle {number}") for number in range(8)))
+    assert [each.count for each in await index_all(database)] == [8]
+    assert await segments(database) == [(BLOCK - 3, 3), (BLOCK, 5)]
+    answer = await ask(database, "needle")
+    assert sorted(contents(answer)) == [f"needle {number}" for number in range(8)]
+    await append(database, message("needle in the tail"))
+    assert (await ask(database, "needle")).total == 9
+
+
+async def test_a_search_while_segments_are_joined_misses_nothing(database: Database) -> None:
+    drafts = [message(f"needle {number}") for number in range(FANOUT)]
+    for draft in drafts[:-1]:
+        await append(database, draft)
+        await index_all(database)
+    await append(database, drafts[-1])
+    other = Database(database.settings)
+    seen: list[int] = []
+
+    async def ask_while_joining(session: postings.AsyncSession) -> None:
+        await search.index(session)  # joins, and is not committed yet
+        seen.append((await ask(other, "needle")).total)
+
+    await database.transact(ask_while_joining)
+    seen.append((await ask(other, "needle")).total)
+    await other.close()
+    assert seen == [FANOUT, FANOUT]
+    assert await segments(database) == [(0, FANOUT)]
+
+
+async def test_columns_that_are_not_remembered_are_read_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookup, "MAX_REMEMBERED", 1)
+    for number in range(3):
+        await append(database, message(f"needle {number}"))
+        await index_all(database)
+    for _ in range(2):
+        assert (await ask(database, "needle")).total == 3
+
+
+def source_of(number: int, session: int) -> Source:
+    return Source(
+        id=uuid.UUID(int=number),
+        kind="message",
+        role="user",
+        key=None,
+        source_client="codex",
+        project_id=None,
+        session_id=uuid.UUID(int=session) if session else None,
+        occurred_at=NOON + timedelta(hours=number),
+        content="",
+    )
+
+
+def reference(
+    documents: Sequence[Document], sources: Sequence[Source], weights: dict[str, float]
+) -> tuple[list[float], dict[int, float]]:
+    """Return gains by entry and scores by session, one entry after the other."""
+    average = 10.0
+    gains = []
+    counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    lengths: Counter[int] = Counter()
+    for number, (each, source) in enumerate(zip(documents, sources, strict=True)):
+        places = {word: ",".join(["1"] * count) for word, count in each.counts.items()}
+        candidate = Candidate(
+            source.id, places, each.length, "codex", "message", "user", "", "", number
+        )
+        gains.append(ranking.bm25(candidate, weights, average=average))
+        if source.session_id and any(word in each.counts for word in weights):
+            lengths[source.session_id.int] += each.length
+            counts[source.session_id.int].update(
+                {word: n for word, n in each.counts.items() if weights.get(word)}
+            )
+    mean = max(1.0, sum(lengths.values()) / max(1, len(lengths)))
+    scores = {}
+    for session, found in counts.items():
+        norm = ranking.K1 * (1 - ranking.B + ranking.B * lengths[session] / mean)
+        spread = {word: sum(word in other for other in counts.values()) for word in found}
+        scores[session] = sum(
+            ranking.inverse_frequency(spread[word], len(counts))
+            * count
+            * (ranking.K1 + 1)
+            / (count + norm)
+            for word, count in found.items()
+        )
+    best = max(scores.values(), default=0.0) or 1.0
+    return gains, {session: score / best for session, score in scores.items()}
+
+
+@given(st.integers(0, 10_000))
+def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int) -> None:
+    chooser = random.Random(seed)  # noqa: S311 - data for a test
+    size = chooser.randrange(1, 40)
+    sources = [source_of(number, chooser.randrange(4)) for number in range(1, size + 1)]
+    documents = [
+        Document("", {w: chooser.randrange(1, 9) for w in WORDS[:3] if chooser.random() < 0.5},
+                 chooser.randrange(1, 60), 1.0)
+        for _ in range(size)
+    ]  # fmt: skip
+    cut = chooser.randrange(size + 1)
+    held, terms = [], []
+    for first, some, texts in (
+        (0, sources[:cut], documents[:cut]),
+        (BLOCK, sources[cut:], documents[cut:]),
+    ):
+        growing = Growing(first)
+        for source, document in zip(some, texts, strict=True):
+            growing.add(source, document)
+        held.append(segment_of(first, growing.columns()))
+        terms.append({term: posting_of(first, *stored) for term, *stored in growing.postings()})
+    weights = {"apple": 2.0, "pear": 0.5, "plum": 0.0}
+    matched = matches.match(held, terms, list(weights), [])
+    ranked = matches.rank(matched, weights, average=10.0)
+    gains, sessions = reference(documents, sources, weights)
+    numbers = [*range(cut), *range(BLOCK, BLOCK + size - cut)]
+    assert sum(matched.counts) == sum(bool(each.counts) for each in documents)
+    for number, gain, source in zip(numbers, gains, sources, strict=True):
+        by_words, by_session = ranked.of(number)
+        assert by_words == pytest.approx(gain, rel=1e-4)
+        expected = sessions.get(source.session_id.int, 0.0) if source.session_id else 0.0
+        assert by_session == pytest.approx(expected, rel=1e-4)
+    keys = {n: sum(ranked.of(n)) for n, each in zip(numbers, documents, strict=True) if each.counts}
+    best = ranked.best(5, session=0.5)
+    assert len(best) == min(5, len(keys))
+    assert set(best) <= keys.keys()
+
+
+@pytest.mark.parametrize(
+    ("condition", "since", "expected"),
+    [
+        (Condition(("=client/codex",), excludes=False), None, [0, 1]),
+        (Condition(("=client/codex",), excludes=True), None, [2]),
+        (Condition(("=client/none",), excludes=False), None, []),
+        (Condition(("=client/none",), excludes=True), None, [0, 1, 2]),
+        (Condition((), excludes=True), NOON + timedelta(hours=2), [1, 2]),
+    ],
+)
+def test_filters_leave_what_meets_them(
+    condition: Condition, since: datetime | None, expected: list[int]
+) -> None:
+    growing = Growing(0)
+    for number in range(1, 4):
+        labels = {"=client/codex": 1} if number < 3 else {}
+        growing.add(source_of(number, 0), Document("", {"apple": 1, **labels}, 3, 1.0))
+    segment = segment_of(0, growing.columns())
+    terms = {term: posting_of(0, *stored) for term, *stored in growing.postings()}
+    found = matches.match([segment], [terms], ["apple"], [condition], since=since)
+    assert found.hits[0].nonzero()[0].tolist() == expected
+    assert found.held == {"apple": len(expected)}
+    assert found.frequencies == {"apple": 3}
+    assert list(matches.holding_all(found, ["apple"])) == expected[::-1]
+
+
+def test_counts_lengths_and_times_are_kept_within_their_bounds() -> None:
+    growing = Growing(0)
+    growing.add(source_of(1, 7), Document("", {"apple": 1_000}, 100_000, 0.4))
+    segment = segment_of(0, growing.columns())
+    (_, *stored), = growing.postings()  # fmt: skip
+    assert posting_of(0, *stored).counts.tolist() == [255]
+    assert segment.lengths.tolist() == [65_535]
+    assert segment.weights.tolist() == pytest.approx([0.4])
+    assert segment.sessions.tolist() == [7]
+    assert session_code(None) == 0
+    assert microseconds(datetime(1970, 1, 2, tzinfo=UTC)) == 86_400_000_000
