@@ -74,6 +74,9 @@ class Prover:
                 sources += await asyncio.to_thread(_listed, importer, store)
             except OSError as error:
                 client.files.append(FileProof(path=str(store.root), failed=_said(error)))
+            except Exception as error:  # noqa: BLE001 - the edge of a store, as in a pass
+                log.unexpected(_log, f"listing {store.root}", error)
+                client.files.append(FileProof(path=str(store.root), failed=type(error).__name__))
         self._lacking, self._sessions = [], []
         with Seen() as seen:
             for number, source in enumerate(sources, start=1):

@@ -11,12 +11,14 @@ from importers import elsewhere
 from importers.base import Importer, Source, Store
 from importers.flow import GONE, Flow, Progress, without_gone
 from importers.report import ClientReport, Report
-from memory import crud
+from memory import crud, log
 from memory.crud.checkpoints import set_checkpoints
 from memory.database import Database
 from memory.errors import LedgerError
 
 __all__ = ["GONE", "Choose", "Progress", "Runner", "without_gone"]
+
+_log = log.get(__name__)
 
 Choose = Callable[[str, Sequence[Source]], Sequence[Source]]
 """Gets a client's name and its sources, and returns those to be read, in their order."""
@@ -92,6 +94,10 @@ class Runner:
             try:
                 found = await asyncio.to_thread(_listed, importer, store)
             except OSError as error:
+                client.fail(str(store.root), error)
+                continue
+            except Exception as error:  # noqa: BLE001 - the edge of a store, as of a source
+                log.unexpected(_log, f"listing {store.root}", error)
                 client.fail(str(store.root), error)
                 continue
             if self.elsewhere:
