@@ -406,6 +406,32 @@ def test_a_brief_is_off_until_it_is_asked_for_and_stays_until_it_is_refused(
     assert contents(home) == before
 
 
+def test_opencode_is_told_a_brief_by_the_plugin_until_it_is_refused(
+    environment: dict[str, str], home: Path
+) -> None:
+    path, before = home / ".config" / "opencode" / "opencode.jsonc", contents(home)
+
+    def brief() -> list[str] | None:
+        options = parse(path.read_text("utf-8"), comments=True).value["plugin"][0][1]
+        found: list[str] | None = options.get("brief")
+        return found
+
+    answer(environment, "connect", "opencode", "--yes")
+    assert brief() is None
+    for options, ledger in ((["--brief"], "one"), ([], "two")):
+        answer(environment | {"MEMORY_LEDGER": ledger}, "connect", "opencode", "--yes", *options)
+        words = brief()
+        assert words
+        assert words[:3] == ["env", "DATABASE_URL=", f"MEMORY_LEDGER={ledger}"]
+        assert words[-3:] == ["-m", "memory.brief", "--client=opencode"]
+    answer(environment, "connect", "opencode", "--yes", "--no-brief")
+    assert brief() is None
+    done = answer(environment, "connect", "all", "--yes", "--brief", "--no-hooks")
+    assert "left out" in "".join(done["notes"])
+    answer(environment, "disconnect", "--yes")
+    assert contents(home) == before
+
+
 def test_hooks_can_be_left_out_and_taken_off(environment: dict[str, str], home: Path) -> None:
     before = contents(home)
     for _ in range(2):

@@ -35,7 +35,7 @@ READING = (
     "memory changes claude --since 2d",
     "memory connect",
     "memory connect --print",
-    "memory connect claude --brief",
+    "memory connect claude opencode --brief",
     "memory connect codex",
     "memory connect all --yes",
     "memory disconnect",
@@ -64,7 +64,7 @@ READING = (
 STATUSES = {
     # Nobody is there to be asked, which they say and change nothing.
     "memory connect": {1},
-    "memory connect claude --brief": {1},
+    "memory connect claude opencode --brief": {1},
     "memory connect codex": {1},
     "memory disconnect": {1},
     "memory rescan": {0, 1},  # 1: it found something

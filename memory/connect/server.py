@@ -66,6 +66,11 @@ class Server:
         command = [self.python, *_ISOLATED, _BRIEF, f"--client={client}"]
         return " ".join([*told, shlex.join(command)])
 
+    def brief_command(self, client: str) -> list[str]:
+        """Return the program that prints what a session is told when it begins."""
+        told = [f"{name}={value}" for name, value in self.environment.items()]
+        return ["env", *told, self.python, *_ISOLATED, _BRIEF, f"--client={client}"]
+
     def notify(self, client: str, then: Sequence[str] = ()) -> list[str]:
         """Return the program that a client starts with its JSON as last argument.
 

@@ -15,6 +15,8 @@ from typing import Any, Final
 from packages import PACKAGES, Missing, Packages, install
 from stage import ROOT, Session, Stage, stage
 
+from memory.brief import INTRODUCTION
+
 CLIENTS: Final = tuple(PACKAGES)
 TITLES: Final = {"claude": "Claude Code", "codex": "Codex", "opencode": "OpenCode"}
 FILES: Final = {
@@ -25,6 +27,7 @@ FILES: Final = {
 _SOON: Final = 2.0  # seconds after a turn in which the transcript is in the ledger
 _LATE: Final = 30.0  # seconds after which nobody waits for it any more
 _NOWHERE: Final = "postgresql://memory@127.0.0.1:1/memory"
+_TRIES: Final = 3
 _SLOW: Final = 2.0  # seconds; Codex alone would drop a server after one
 
 Row = tuple[str, dict[str, str]]
@@ -75,6 +78,9 @@ def _rows(packages: Packages, chosen: tuple[str, ...]) -> Iterator[Row]:
                 f"its transcript is there within {_SOON:.0f} s",
                 _each(chosen, lambda name: _captured(there, read[name], within=_SOON)),
             )
+        there.memory("connect", *chosen, "--yes", "--brief")
+        yield "a brief at session start", _each(chosen, lambda name: _briefed(there, name, marks))
+        there.memory("connect", *chosen, "--yes", "--no-brief")
         yield "the user's own notify still runs", _each(chosen, lambda name: _notified(there, name))
         yield from _hard_rows(there, chosen, files)
 
@@ -159,6 +165,19 @@ def _reads(there: Stage, name: str, marks: dict[str, str], read: dict[str, Sessi
     ]
     is_right = len(found) == len(calls) and all(found)
     return _mark(is_right, detail=f"{found}\n{_told(session)}\n{results}")
+
+
+def _briefed(there: Stage, name: str, marks: dict[str, str]) -> str:
+    """Look whether the model is told by itself what every client has settled."""
+    if name == "codex":  # its hooks have to be trusted by hand first
+        return "-"
+    for number in range(_TRIES):  # on a busy machine it is late, and a session waits for none
+        session = there.session(name, f"What holds here, {secrets.token_hex(6)}?")
+        for body in session.requests:
+            asked = json.dumps(body, ensure_ascii=False)
+            if INTRODUCTION in asked and all(mark in asked for mark in marks.values()):
+                return _mark(True, note=f"at try {number + 1}" if number else "")
+    return _mark(False, detail=_told(session))
 
 
 def _notified(there: Stage, name: str) -> str:
