@@ -67,7 +67,7 @@ def prepare(source: Source, batch: Batch, *, machine: str, is_elsewhere: bool = 
     batch.
     """
     find = _named if is_elsewhere else _settled
-    pairs = [redacted(replace(draft, machine=machine)) for draft in marked(batch.drafts)]
+    pairs = [redacted(draft, machine=machine) for draft in marked(batch.drafts)]
     return Ready(
         source=source,
         machine=machine,
