@@ -22,7 +22,7 @@ from memory.text.cleaning import MAX_DEPTH
 
 __all__ = ["RULES_VERSION", "Finding", "find", "redact", "redact_json", "refuse"]
 
-RULES_VERSION: Final = 3
+RULES_VERSION: Final = 4
 """Raised whenever a rule changes what is found, so that a store can be scanned again."""
 
 _Found = tuple[int, int, int, str]
