@@ -91,6 +91,8 @@ def _hard_rows(
     """Go on where the server has a hard time, then take everything back."""
     there.memory("connect", *chosen, "--yes", DATABASE_URL=_NOWHERE)
     yield "tools without a database", _each(chosen, lambda name: _has_tools(there, name))
+    there.memory("connect", *chosen, "--yes", DATABASE_URL=_handed_on())
+    yield "a missing address is told", _each(chosen, lambda name: _misses(there, name))
     there.memory("connect", *chosen, "--yes")
     _slow_down(there)
     yield (
@@ -189,6 +191,19 @@ def _has_tools(there: Stage, name: str) -> str:
     session = there.session(name, "Who am I?", ("status", {}))
     results = session.results()
     is_right = len(results) == 1 and '"is_reachable"' in results[0]
+    return _mark(is_right, detail=f"{results}\n{_told(session)}")
+
+
+def _handed_on() -> str:
+    """Return an address with a password, which the clients' files only name."""
+    return _NOWHERE.replace("@", f":{secrets.token_hex(6)}@")
+
+
+def _misses(there: Stage, name: str) -> str:
+    """Start a client where the variable is not set that its file hands on."""
+    session = there.session(name, "Who am I?", ("status", {}))
+    results = session.results()
+    is_right = len(results) == 1 and '"database_url_missing"' in results[0]
     return _mark(is_right, detail=f"{results}\n{_told(session)}")
 
 
