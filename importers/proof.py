@@ -18,7 +18,8 @@ from importers.coverage import gaps_of, is_being_written
 from importers.echo import marked
 from importers.elsewhere import relative
 from importers.findings import ClientProof, FileProof, Lacking
-from importers.keep import keep, prepare
+from importers.keep import keep
+from importers.ready import prepare
 from importers.run import Progress
 from importers.seen import Seen
 from memory import log, text

@@ -9,7 +9,9 @@ from typing import Any
 
 from importers import elsewhere
 from importers.base import Importer, Source, Store
-from importers.flow import GONE, Flow, Progress, without_gone
+from importers.flow import Flow, Progress
+from importers.reader import Reader
+from importers.ready import GONE, without_gone
 from importers.report import ClientReport, Report
 from memory import crud, log
 from memory.crud.checkpoints import set_checkpoints
@@ -56,17 +58,20 @@ class Runner:
         the database is away or unfit; then nothing is lost, and the next pass goes on.
         """
         report = Report()
+        reader = Reader(machine=self.database.settings.machine, is_elsewhere=self.elsewhere)
         try:
             await self._introduce()
             for importer in self.importers:
                 client = ClientReport(provider=importer.provider)
                 report.clients.append(client)
-                report.interrupted = await self._run_client(importer, client)
+                report.interrupted = await self._run_client(importer, client, reader)
                 if report.interrupted:
                     break
         except LedgerError:
             self._checkpoints.clear()  # what was committed last is not known here
             raise
+        finally:
+            await asyncio.to_thread(reader.close)
         report.stopped = self.stop.is_set()
         return report
 
@@ -84,7 +89,7 @@ class Runner:
             await self.database.transact(name)
             self._is_known = True
 
-    async def _run_client(self, importer: Importer, client: ClientReport) -> bool:
+    async def _run_client(self, importer: Importer, client: ClientReport, reader: Reader) -> bool:
         """Read what is new of one client; return whether that was interrupted."""
         states = await self._states(importer.provider)
         stores = self.stores(importer)
@@ -115,7 +120,7 @@ class Runner:
             states=states,
             client=client,
             stop=self.stop,
-            is_elsewhere=self.elsewhere,
+            reader=reader,
             progress=self.progress,
             interrupt=self.interrupt,
         )
