@@ -8,8 +8,9 @@ follow Zipf's law; every twelfth is an identifier, a path or a flag.
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,10 @@ CLIENTS: Final = ("claude", "codex", "opencode")
 ROLES: Final = ("user", "assistant", "tool_call", "tool_result", "tool_result")
 PROJECTS: Final = 20
 SESSION_LENGTH: Final = 200
+
+FILTERS: Final = ("client", "project", "session", "role", "since")
+PREFIX: Final = 5
+"""Letters of a word's beginning that is asked for."""
 
 VOCABULARY: Final = 60_000
 LONGEST: Final = 40_000
@@ -75,33 +80,51 @@ class Language:
     def queries(self, count: int) -> dict[str, list[Query]]:
         """Return so many queries of each kind, by the share of messages that hold a word."""
         sample = [text for batch in range(SAMPLE) for text in self.texts(batch)]
-        frequencies = Counter(word for text in sample for word in set(text.split()))
-        plain = set(self.words.tolist())
+        choice = _Choice(sample, set(self.words.tolist()))
+        return {name: [make() for _ in range(count)] for name, make in choice.kinds().items()}
 
-        def between(low: float, high: float) -> list[str]:
-            limits = low * len(sample), high * len(sample)
-            return sorted(
-                w for w, n in frequencies.items() if limits[0] <= n <= limits[1] and w in plain
-            )
 
-        random = np.random.default_rng(13)
-        rare, middling, common = between(2e-4, 1e-3), between(0.02, 0.06), between(0.25, 0.7)
+class _Choice:
+    """Words of known frequency in a sample, drawn the same each time."""
 
-        def pick(words: Sequence[str], number: int = 1) -> tuple[str, ...]:
-            return tuple(str(each) for each in random.choice(words, number, replace=False))
+    def __init__(self, sample: Sequence[str], plain: set[str]) -> None:
+        self.sample, self.plain = sample, plain
+        self.random = np.random.default_rng(13)
+        self.frequencies = Counter(word for text in sample for word in set(text.split()))
+        self.rare = self.between(2e-4, 1e-3)
+        self.middling = self.between(0.02, 0.06)
+        self.common = self.between(0.25, 0.7)
 
-        def phrase() -> Query:
-            while True:
-                words = sample[random.integers(len(sample))].split()
-                at = int(random.integers(max(1, len(words) - 3)))
-                two = tuple(words[at : at + 2])
-                if len(two) == 2 and all(each in plain for each in two):
-                    return Query(two, is_phrase=True)
+    def between(self, low: float, high: float) -> list[str]:
+        """Return the words that are in this share of the messages."""
+        least, most = low * len(self.sample), high * len(self.sample)
+        return sorted(
+            word
+            for word, count in self.frequencies.items()
+            if least <= count <= most and word in self.plain
+        )
+
+    def pick(self, words: Sequence[str], number: int = 1) -> tuple[str, ...]:
+        """Draw different words."""
+        return tuple(str(each) for each in self.random.choice(words, number, replace=False))
+
+    def phrase(self) -> Query:
+        """Return two words that stand beside one another in some message."""
+        while True:
+            words = self.sample[self.random.integers(len(self.sample))].split()
+            at = int(self.random.integers(len(words) - 1))
+            two = tuple(words[at : at + 2])
+            if self.plain.issuperset(two):
+                return Query(two, is_phrase=True)
+
+    def kinds(self) -> dict[str, Callable[[], Query]]:
+        """Return what makes a query of each kind."""
+        pick, rare, middling, common = self.pick, self.rare, self.middling, self.common
 
         def narrowed(name: str) -> Query:
             return Query((*pick(common), *pick(middling)), filter=name)
 
-        kinds = {
+        return {
             "rare": lambda: Query(pick(rare)),
             "middling": lambda: Query(pick(middling)),
             "common": lambda: Query(pick(common)),
@@ -109,12 +132,7 @@ class Language:
             "two common": lambda: Query(pick(common, 2)),
             "six words": lambda: Query((*pick(common, 2), *pick(middling, 3), *pick(rare))),
             "six middling": lambda: Query(pick(middling, 6)),
-            "phrase": phrase,
-            "prefix": lambda: Query((pick(middling)[0][:5],), is_prefix=True),
-            "client": lambda: narrowed("client"),
-            "project": lambda: narrowed("project"),
-            "session": lambda: narrowed("session"),
-            "role": lambda: narrowed("role"),
-            "since": lambda: narrowed("since"),
+            "phrase": self.phrase,
+            "prefix": lambda: Query((pick(middling)[0][:PREFIX],), is_prefix=True),
+            **{name: partial(narrowed, name) for name in FILTERS},
         }
-        return {name: [make() for _ in range(count)] for name, make in kinds.items()}
