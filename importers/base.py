@@ -103,7 +103,10 @@ class Batch:
 
 
 class Importer(Protocol):
-    """One client; the whole of what a new client has to provide."""
+    """One client; the whole of what a new client has to provide.
+
+    It is pickled when another process reads ahead (`importers.reader`).
+    """
 
     @property
     def provider(self) -> str:

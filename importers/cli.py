@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -134,9 +135,10 @@ def _exit(options: Options) -> None:
 async def _run(options: Options, settings: Settings) -> int:
     if options.machine and options.root is None:
         raise InvalidInput("--machine needs --root: the copied or mounted home of that machine.")
-    runner = await _runner(options, settings)
+    stop = asyncio.Event()
+    _stop_on_signals(stop)
+    runner = await _runner(options, settings, stop)
     os.environ[DEPTH] = str(INSIDE)  # a client that is started from here is our own work
-    _stop_on_signals(runner.stop)
     try:
         if options.watch:
             return await _watch(options, runner)
@@ -145,9 +147,8 @@ async def _run(options: Options, settings: Settings) -> int:
         await runner.database.close()
 
 
-async def _runner(options: Options, settings: Settings) -> "Runner":
+async def _runner(options: Options, settings: Settings, stop: asyncio.Event) -> "Runner":
     # See above: listing the commands must not wait for these.
-    from importers.machine import settings_of  # noqa: PLC0415
     from importers.run import Runner  # noqa: PLC0415
     from memory.database import Database  # noqa: PLC0415
 
@@ -156,7 +157,8 @@ async def _runner(options: Options, settings: Settings) -> "Runner":
     # A server that somebody stopped is started by what people run, and by no program in the background.
     settings = replace(settings, leaves_stopped=options.watch or options.drain)
     if options.machine:
-        settings = await settings_of(options.machine, settings, may_be_new=True)
+        clients = [each.provider for each in importers]
+        settings = await _settings_elsewhere(options, settings, clients=clients, stop=stop)
     elif settings.machine == identify(settings.home):
         settle(settings.home)
     return Runner(
@@ -167,7 +169,23 @@ async def _runner(options: Options, settings: Settings) -> "Runner":
         root=root,
         elsewhere=bool(options.machine),
         label="" if options.machine else usual_label(settings.machine, settings.home),
+        stop=stop,
     )
+
+
+async def _settings_elsewhere(
+    options: Options, settings: Settings, *, clients: list[str], stop: asyncio.Event
+) -> Settings:
+    """Return the settings of another machine; the watch waits for the ledger that knows it."""
+    from importers.machine import settings_in_time, settings_of  # noqa: PLC0415
+    from importers.patience import Patience  # noqa: PLC0415
+    from importers.rounds import rounds_in  # noqa: PLC0415
+
+    if not options.watch:
+        return await settings_of(options.machine, settings, may_be_new=True)
+    fail = partial(rounds_in(settings, options.root).fail, clients)
+    patience = Patience(say=_aside, note=fail, stop=stop)
+    return await settings_in_time(options.machine, settings, patience=patience)
 
 
 async def _watch(options: Options, runner: "Runner") -> int:

@@ -9,24 +9,18 @@ checkpoint ever runs ahead of its entries.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from importers import alarm, elsewhere
-from importers.base import BATCH_BYTES, Batch, Importer, Source
-from importers.keep import Kept, Ready, keep, prepare
+from importers.base import BATCH_BYTES, Importer, Source
+from importers.keep import Kept, keep
+from importers.reader import Reader, ReaderDied
+from importers.ready import Read, Ready, Unread
 from importers.report import MAX_DETAILS, ClientReport
 from importers.turns import Turns
-from memory import log
 from memory.database import Database
 from memory.errors import Conflict, Credential, InvalidInput, NotFound
 
-__all__ = ["GONE", "Flow", "Progress", "without_gone"]
-
-_log = log.get(__name__)
-
-_BYTES_PER_ENTRY: Final = 4096  # of a transaction, beside its text: payload, keys, bookkeeping
-
-GONE: Final = "gone"  # in the state of a source that was not there in the last pass
+__all__ = ["Flow", "Progress"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,15 +31,6 @@ class Progress:
     files_done: int
     files: int
     records: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
-    """A batch that was read, and what of it is to be stored."""
-
-    source: Source
-    batch: Batch
-    ready: Ready
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,7 +48,7 @@ class Flow:
     states: dict[str, Mapping[str, Any]]
     client: ClientReport
     stop: asyncio.Event
-    is_elsewhere: bool = False
+    reader: Reader
     progress: Callable[[Progress], None] | None = None
     interrupt: Callable[[], bool] | None = None
     is_interrupted: bool = False
@@ -81,7 +66,9 @@ class Flow:
         while read:
             following = asyncio.create_task(asyncio.to_thread(self._read_some))
             try:
-                await self._keep_all([each for each in read if each.source.key not in self._failed])
+                await self._keep_all(
+                    [each for each in read if each.ready.source.key not in self._failed]
+                )
             finally:
                 read = await following  # a thread cannot be cut off
             self._tell()
@@ -97,37 +84,33 @@ class Flow:
         )
         self.progress(now)
 
-    def _read_some(self) -> list[_Read]:
+    def _read_some(self) -> list[Read]:
         """Read batches of different sources, as many as one transaction takes; none at the end.
 
         A source is read on from where it was read to, whether that is stored already or not.
         """
-        machine = self.database.settings.machine
-        reads: list[_Read] = []
+        reads: list[Read] = []
         room = BATCH_BYTES
         if self.interrupt is not None and self.interrupt():
             self.is_interrupted = True
             return []
         while room > 0 and not self.stop.is_set() and (source := self._turns.next()):
-            state = self._ahead.get(source.key) or self.states.get(source.key)
-            is_lost = source.key in self._failed
-            batch = None if is_lost else self._read(source, state)
-            if batch is None:
+            read = None if source.key in self._failed else self._read(source)
+            if read is None:
                 self._turns.done(source)
                 continue
-            self.client.count_read(batch)
-            ready = prepare(source, batch, machine=machine, is_elsewhere=self.is_elsewhere)
-            reads.append(_Read(source=source, batch=batch, ready=ready))
-            self._ahead[source.key] = batch.state
-            room -= sum(_BYTES_PER_ENTRY + len(draft.content) for draft in batch.drafts)
+            self.client.count_read(read.batch)
+            reads.append(read)
+            self._ahead[source.key] = read.batch.state
+            room -= read.size
         for read in reads:
             if read.batch.finished:
-                self._turns.done(read.source)
+                self._turns.done(read.ready.source)
             else:
-                self._turns.again(read.source)
+                self._turns.again(read.ready.source)
         return reads
 
-    async def _keep_all(self, reads: Sequence[_Read]) -> None:
+    async def _keep_all(self, reads: Sequence[Read]) -> None:
         """Store batches together, or one by one when that fails; remember whose failed."""
         if not reads:
             return
@@ -138,46 +121,30 @@ class Flow:
                 for read in reads:
                     await self._keep_all([read])
                 return
-            self._failed.add(reads[0].source.key)
-            self.client.fail(str(reads[0].source.path), error)
+            self._failed.add(reads[0].ready.source.key)
+            self.client.fail(str(reads[0].ready.source.path), error)
             return
         for read, each in zip(reads, kept, strict=True):
             _count_kept(self.client, read.ready, each)
-            self.states[read.source.key] = read.batch.state
-            self.client.tell(str(read.source.path), *read.batch.events)
+            source = read.ready.source
+            self.states[source.key] = read.batch.state
+            self.client.tell(str(source.path), *read.batch.events)
 
-    def _read(self, source: Source, stored: Mapping[str, Any] | None) -> Batch | None:
+    def _read(self, source: Source) -> Read | None:
         """Read a batch; None when it holds nothing that is to be stored, or cannot be read."""
-        state = without_gone(stored) if stored else None
+        path = str(source.path)
+        stored = self._ahead.get(source.key) or self.states.get(source.key)
         try:
-            if self.is_elsewhere:
-                state = elsewhere.found_again(state, source)
-            batch = self.importer.read(source, state)
-        except FileNotFoundError:
-            return None  # it went while this pass was under way; the next one says so
-        except OSError as error:
-            self.client.fail(str(source.path), error)
+            found = self.reader.read(self.importer, source, stored)
+        except ReaderDied as error:
+            self.client.fail(path, error)
             return None
-        except Exception as error:  # noqa: BLE001 - the edge of a source: a fault of one client's module must not stop the others
-            log.unexpected(_log, f"reading {source.path}", error)
-            self.client.fail(str(source.path), error)
+        if isinstance(found, Unread):
+            self.client.fail_because(path, found.reason)
             return None
-        if self.is_elsewhere:
-            batch = elsewhere.relative(batch, source.store)
-        records, unknown = alarm.carry(batch, stored)
-        if unknown:
-            self.client.warn(str(source.path), records, unknown)
-        if stored and GONE in stored:
-            batch.events.insert(0, "returned")
-        is_news = batch.records or batch.drafts or batch.events or batch.state != stored
-        return batch if is_news else None
-
-
-def without_gone(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a checkpoint as the importer left it."""
-    if GONE not in state and alarm.STRANGE not in state:
-        return state
-    return {name: each for name, each in state.items() if name not in {GONE, alarm.STRANGE}}
+        if found and any(found.strange):
+            self.client.warn(path, *found.strange)
+        return found
 
 
 def _count_kept(client: ClientReport, ready: Ready, kept: Kept) -> None:
@@ -188,12 +155,12 @@ def _count_kept(client: ClientReport, ready: Ready, kept: Kept) -> None:
     client.refused += len(kept.refused)
     room = MAX_DETAILS - len(client.refused_records)
     client.refused_records += kept.refused[:room]
-    for draft, answer, kinds in zip(ready.drafts, kept.answers, ready.redacted, strict=True):
+    for number, (draft, answer) in enumerate(zip(ready.drafts, kept.answers, strict=True)):
         if answer is None:
             continue
         if not answer.is_new:
             client.known += 1
             continue
         client.appended += 1
-        client.redacted.update(kinds)
+        client.redacted.update(ready.redacted.get(number, ()))
         client.changed += answer.supersedes is not None and draft.key is None

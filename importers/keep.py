@@ -1,48 +1,24 @@
 """Storing batches: their sessions, entries, edges and checkpoints in one transaction."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from importers.attributes import edge
-from importers.base import Batch, Source, Unreadable
-from importers.echo import marked
-from importers.redaction import redacted, redacted_session
+from importers.base import Unreadable
+from importers.ready import Ready
 from memory import crud
 from memory.crud.checkpoints import set_checkpoints
 from memory.database import Database, translated
-from memory.drafts import Draft, Kind, SessionDraft
+from memory.drafts import Draft, Kind
 from memory.errors import InvalidInput, LedgerError, NotFound
-from memory.workplace import settled
 
 if TYPE_CHECKING:
     import uuid
 
-__all__ = ["Kept", "Ready", "keep", "prepare"]
-
-# What happens to a source and takes something away from it; the ledger remembers that.
-_LOSSES: Final = frozenset({"replaced", "rewritten", "truncated"})
-
-
-@dataclass(slots=True, kw_only=True)
-class Ready:
-    """A batch without credentials, ready to be stored on behalf of one machine.
-
-    ``redacted`` holds the kinds of credentials that each draft had.
-    """
-
-    source: Source
-    machine: str
-    sessions: list[SessionDraft]
-    drafts: list[Draft]
-    redacted: list[Counter[str]]
-    notes: list[Draft]
-    state: Mapping[str, Any]
-    edge: str
+__all__ = ["Kept", "keep"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,35 +34,6 @@ class Kept:
     sessions: int = 0
     edges: int = 0
     notes: int = 0
-
-
-def prepare(source: Source, batch: Batch, *, machine: str, is_elsewhere: bool = False) -> Ready:
-    """Take the credentials out of a batch, name the machine, and look at the sessions' folders.
-
-    Those of a store that came from elsewhere are on no disk of this machine. Slow for a large
-    batch.
-    """
-    find = _named if is_elsewhere else _settled
-    pairs = [redacted(replace(draft, machine=machine)) for draft in marked(batch.drafts)]
-    return Ready(
-        source=source,
-        machine=machine,
-        sessions=[find(redacted_session(each), machine) for each in batch.sessions],
-        drafts=[draft for draft, _ in pairs],
-        redacted=[kinds for _, kinds in pairs],
-        notes=[_note(source, event, machine) for event in batch.events if event in _LOSSES],
-        state=batch.state,
-        edge=batch.edge,
-    )
-
-
-def _named(draft: SessionDraft, machine: str) -> SessionDraft:
-    return replace(draft, machine=machine)
-
-
-def _settled(draft: SessionDraft, machine: str) -> SessionDraft:
-    place = draft.place
-    return replace(draft, machine=machine, workplace=settled(place) if place else None)
 
 
 async def keep(
@@ -163,16 +110,3 @@ def _edges(ready: Ready, answers: Sequence[crud.Appended | None]) -> list[Draft]
         edge(ready.edge, copy, owner, draft, machine=ready.machine)
         for copy, (draft, owner) in owners.items()
     ]
-
-
-def _note(source: Source, event: str, machine: str) -> Draft:
-    provider = source.store.provider
-    path = source.path if Path(source.key).is_absolute() else source.key
-    return Draft(
-        kind=Kind.EVENT,
-        content=f"The {provider} transcript {path} was {event}.",
-        source_client=provider,
-        provider=provider,
-        machine=machine,
-        payload={"type": f"transcript_{event}", "path": str(path)},
-    )

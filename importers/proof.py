@@ -18,7 +18,8 @@ from importers.coverage import gaps_of, is_being_written
 from importers.echo import marked
 from importers.elsewhere import relative
 from importers.findings import ClientProof, FileProof, Lacking
-from importers.keep import keep, prepare
+from importers.keep import keep
+from importers.ready import prepare
 from importers.run import Progress
 from importers.seen import Seen
 from memory import log, text
@@ -74,6 +75,9 @@ class Prover:
                 sources += await asyncio.to_thread(_listed, importer, store)
             except OSError as error:
                 client.files.append(FileProof(path=str(store.root), failed=_said(error)))
+            except Exception as error:  # noqa: BLE001 - the edge of a store, as in a pass
+                log.unexpected(_log, f"listing {store.root}", error)
+                client.files.append(FileProof(path=str(store.root), failed=type(error).__name__))
         self._lacking, self._sessions = [], []
         with Seen() as seen:
             for number, source in enumerate(sources, start=1):

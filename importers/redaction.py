@@ -12,16 +12,23 @@ from memory.errors import InvalidInput
 __all__ = ["redacted", "redacted_session"]
 
 
-def redacted(draft: Draft) -> tuple[Draft, Counter[str]]:
-    """Return the draft with each credential in it replaced, and how many there were, by kind.
+def redacted(draft: Draft, *, machine: str) -> tuple[Draft, Counter[str]]:
+    """Return a machine's draft with each credential replaced, and how many there were, by kind.
 
     The fingerprint stays that of what the client wrote, so that better rules never make a known
     message look changed.
     """
     content, kinds = redact(draft.content)
     payload, in_payload = _payload(draft.payload)
-    changed = replace(draft, content=content, payload=payload, fingerprint=draft.content_hash)
-    return changed, kinds + in_payload
+    kinds.update(in_payload)
+    changed = replace(
+        draft,
+        content=content,
+        payload=payload,
+        machine=machine,
+        fingerprint=draft.content_hash,
+    )
+    return changed, kinds
 
 
 def redacted_session(draft: SessionDraft) -> SessionDraft:

@@ -16,6 +16,7 @@ __all__ = [
     "Report",
     "Strange",
     "add_rules",
+    "reason_of",
 ]
 
 MAX_DETAILS: Final = 100
@@ -102,16 +103,15 @@ class ClientReport:
         self.unreadable_records += batch.unreadable[:room]
 
     def fail(self, path: str, error: Exception) -> None:
-        """Tell that a source could not be read or stored.
+        """Tell that a source could not be read or stored, because of an error (see `reason_of`)."""
+        self.fail_because(path, reason_of(error))
 
-        Of an error that is not known the text is not repeated: it may hold what the source holds.
-        """
-        if len(self.failed) >= MAX_DETAILS:
+    def fail_because(self, path: str, reason: str) -> None:
+        """Tell that a source could not be read or stored."""
+        if len(self.failed) < MAX_DETAILS:
+            self.failed.append(Failed(path=path, reason=reason))
+        else:
             self.more_failed += 1
-            return
-        known = isinstance(error, OSError | LedgerError)
-        reason = f"{type(error).__name__}: {error}" if known else type(error).__name__
-        self.failed.append(Failed(path=path, reason=reason))
 
     def warn(self, path: str, records: int, unknown: int) -> None:
         """Tell that a source gave no entry, and so many records that are of no known kind."""
@@ -194,6 +194,15 @@ def add_rules(counts: Counter[str], more: Counter[str]) -> None:
     for rule, count in more.items():
         has_room = rule in counts or len(counts) < MAX_RULES
         counts[rule if has_room else _OTHERS] += count
+
+
+def reason_of(error: Exception) -> str:
+    """Return what is told of an error.
+
+    Of one that is not known the text is not repeated: it may hold what the source holds.
+    """
+    known = isinstance(error, OSError | LedgerError)
+    return f"{type(error).__name__}: {error}" if known else type(error).__name__
 
 
 def _where(record: Unreadable) -> dict[str, Any]:

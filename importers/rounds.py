@@ -19,8 +19,9 @@ from importers.report import ClientReport, Report
 from importers.run import Runner
 from memory import log
 from memory.errors import LedgerError
+from memory.settings import Settings
 
-__all__ = ["FOLDER", "Round", "Rounds", "rounds", "rounds_of"]
+__all__ = ["FOLDER", "Round", "Rounds", "rounds", "rounds_in", "rounds_of"]
 
 _log = log.get(__name__)
 
@@ -105,7 +106,12 @@ class Rounds:
 
 def rounds_of(runner: Runner) -> Rounds:
     """Return what writes down how the passes of a runner end."""
-    return Rounds(folder=runner.database.settings.home / FOLDER, root=runner.root)
+    return rounds_in(runner.database.settings, runner.root)
+
+
+def rounds_in(settings: Settings, root: Path | None) -> Rounds:
+    """Return what writes down how the passes over a store end, in the home of the ledger."""
+    return Rounds(folder=settings.home / FOLDER, root=root.absolute() if root else None)
 
 
 def rounds(folder: Path) -> Iterator[Round]:

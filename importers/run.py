@@ -9,14 +9,18 @@ from typing import Any
 
 from importers import elsewhere
 from importers.base import Importer, Source, Store
-from importers.flow import GONE, Flow, Progress, without_gone
+from importers.flow import Flow, Progress
+from importers.reader import Reader
+from importers.ready import GONE, without_gone
 from importers.report import ClientReport, Report
-from memory import crud
+from memory import crud, log
 from memory.crud.checkpoints import set_checkpoints
 from memory.database import Database
 from memory.errors import LedgerError
 
 __all__ = ["GONE", "Choose", "Progress", "Runner", "without_gone"]
+
+_log = log.get(__name__)
 
 Choose = Callable[[str, Sequence[Source]], Sequence[Source]]
 """Gets a client's name and its sources, and returns those to be read, in their order."""
@@ -54,17 +58,20 @@ class Runner:
         the database is away or unfit; then nothing is lost, and the next pass goes on.
         """
         report = Report()
+        reader = Reader(machine=self.database.settings.machine, is_elsewhere=self.elsewhere)
         try:
             await self._introduce()
             for importer in self.importers:
                 client = ClientReport(provider=importer.provider)
                 report.clients.append(client)
-                report.interrupted = await self._run_client(importer, client)
+                report.interrupted = await self._run_client(importer, client, reader)
                 if report.interrupted:
                     break
         except LedgerError:
             self._checkpoints.clear()  # what was committed last is not known here
             raise
+        finally:
+            await asyncio.to_thread(reader.close)
         report.stopped = self.stop.is_set()
         return report
 
@@ -82,7 +89,7 @@ class Runner:
             await self.database.transact(name)
             self._is_known = True
 
-    async def _run_client(self, importer: Importer, client: ClientReport) -> bool:
+    async def _run_client(self, importer: Importer, client: ClientReport, reader: Reader) -> bool:
         """Read what is new of one client; return whether that was interrupted."""
         states = await self._states(importer.provider)
         stores = self.stores(importer)
@@ -92,6 +99,10 @@ class Runner:
             try:
                 found = await asyncio.to_thread(_listed, importer, store)
             except OSError as error:
+                client.fail(str(store.root), error)
+                continue
+            except Exception as error:  # noqa: BLE001 - the edge of a store, as of a source
+                log.unexpected(_log, f"listing {store.root}", error)
                 client.fail(str(store.root), error)
                 continue
             if self.elsewhere:
@@ -109,7 +120,7 @@ class Runner:
             states=states,
             client=client,
             stop=self.stop,
-            is_elsewhere=self.elsewhere,
+            reader=reader,
             progress=self.progress,
             interrupt=self.interrupt,
         )

@@ -16,7 +16,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from importers.regular import opened, status_of
 
@@ -43,6 +43,8 @@ _HARMLESS: Final = frozenset(
 )
 _LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _Authorizer = Callable[[int, str | None, str | None, str | None, str | None], int]
+# Python raises the second one for an error that quotes a damaged name.
+_FAULTS: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
 # What a read-only open answers when it would have to repair, or when the disk knows no locks.
 _NEEDS_COPY: Final = frozenset(
     {
@@ -63,7 +65,12 @@ class Copies:
 
     def __init__(self) -> None:
         """Begin without any copy."""
-        self._kept: dict[Path, tuple[str, Path, weakref.finalize[..., Copies]]] = {}
+        self._kept: dict[Path, tuple[str, Path, Callable[[], object]]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Lend the copies to another process, which removes none but those it makes itself."""
+        lent = {path: (stamp, copy, _leave) for path, (stamp, copy, _) in self._kept.items()}
+        return {"_kept": lent}
 
     def of(self, path: Path) -> Path:
         """Return a current copy of the database; raises OSError when none can be made."""
@@ -107,7 +114,7 @@ def reading(path: Path, *, tables: Collection[str], copies: Copies) -> Iterator[
         with contextlib.closing(_begin(path, copies)) as connection:
             connection.set_authorizer(_only(frozenset(tables)))
             yield connection
-    except sqlite3.DatabaseError as error:
+    except _FAULTS as error:
         raise _problem(error, path) from error
 
 
@@ -115,6 +122,10 @@ def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
     """Return the names of a table's columns; none when there is no such table."""
     rows = connection.execute(f'PRAGMA table_info("{table}")')
     return frozenset(str(row["name"]) for row in rows)
+
+
+def _leave() -> None:
+    """Leave a copy to the process that made it."""
 
 
 def _mark(path: Path) -> str:
@@ -166,7 +177,7 @@ def _open(path: Path, options: str) -> sqlite3.Connection:
         try:
             connection.execute("BEGIN")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.DatabaseError as error:
+        except _FAULTS as error:
             connection.close()
             if _primary(error) not in _LOCKED or attempt == LOCK_ATTEMPTS:
                 raise
@@ -217,12 +228,12 @@ def _decoded(text: bytes) -> str:
     return text.decode(errors="replace")
 
 
-def _primary(error: sqlite3.Error) -> int:
+def _primary(error: Exception) -> int:
     """Return the primary result code, without the extension in the upper bits."""
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
 
 
-def _problem(error: sqlite3.DatabaseError, path: Path) -> OSError:
+def _problem(error: Exception, path: Path) -> OSError:
     if _primary(error) in _LOCKED:
         return OSError(errno.EBUSY, "its client holds this database locked", str(path))
     return OSError(errno.EIO, f"SQLite cannot read this database: {error}", str(path))

@@ -11,6 +11,7 @@ from typing import Final
 import watchfiles
 
 from importers.base import Importer
+from importers.patience import Patience
 from importers.progress import plain
 from importers.report import ClientReport, Failed, Report
 from importers.rounds import Rounds, rounds_of
@@ -39,9 +40,6 @@ LONGEST_POLL: Final = 60.0
 
 SHORTEST_PAUSE: Final = 0.5
 """Seconds between two passes at least, however busy the files are."""
-
-FIRST_BACKOFF: Final = 1.0
-LONGEST_BACKOFF: Final = 60.0
 
 LOOK_AGAIN_SECONDS: Final = 60.0
 """How often clients that were not installed before are looked for."""
@@ -126,8 +124,9 @@ class Watch:
             await asyncio.gather(holding, events)
 
     async def _passes(self, everyone: Sequence[Importer], standby: Standby) -> None:
-        backoff = 0.0
         stop = self.runner.stop
+        fail = partial(self._rounds.fail, [each.provider for each in everyone])
+        patience = Patience(say=self.say, note=fail, stop=stop)
         self.say(BEGIN)
         self.runner.progress = plain(self.say)
         while not stop.is_set():
@@ -138,16 +137,10 @@ class Watch:
             try:
                 await self._read_named(held, standby)
                 is_whole = await self._read_all(held)
-            except LedgerError as error:
-                self._rounds.fail([each.provider for each in everyone], error)
-                if not backoff:
-                    self.say(f"The ledger cannot be reached, waiting: {error}")
-                backoff = min(LONGEST_BACKOFF, max(FIRST_BACKOFF, backoff * 2))
-                await wait(stop, seconds=backoff)
+            except Exception as error:  # noqa: BLE001 - the edge of a round: it is told, and the next one comes
+                await patience.wait(_failure(error))
                 continue
-            if backoff:
-                self.say("The ledger is back; nothing was lost.")
-                backoff = 0.0
+            patience.end()
             if is_whole:
                 await wait(stop, seconds=SHORTEST_PAUSE)
                 pause = self._pause(time.process_time() - spent)
@@ -260,3 +253,11 @@ class Watch:
         if self._signals.folder.is_dir():
             found.add(self._signals.folder)
         return sorted(found)
+
+
+def _failure(error: Exception) -> LedgerError:
+    """Return what a round ended with as an error of the ledger; a fault of ours is logged."""
+    if isinstance(error, LedgerError):
+        return error
+    log.unexpected(_log, "a pass", error)
+    return LedgerError(f"a pass failed with {type(error).__name__}; the log says where")

@@ -14,6 +14,12 @@ __all__ = ["DEFAULT_PORT", "SERVICE_ACCOUNT", "Settings"]
 DEFAULT_PORT: Final = 5433
 SERVICE_ACCOUNT: Final = "shared-memory"
 
+_UNSET: Final = "${DATABASE_URL}"
+_MISSING: Final = (
+    "DATABASE_URL is not set here, and this program was connected to the ledger that it names: start"
+    " the client, or this program, where it is set. To use the embedded ledger, run `memory connect`"
+    " where it is not set."
+)
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"", "0", "false", "no", "off"})
 
@@ -55,7 +61,7 @@ class Settings:
         home = _home(env)
         return cls(
             home=home,
-            database_url=env.get("DATABASE_URL", "").strip(),
+            database_url=_database_url(env),
             owner_url=env.get("MEMORY_OWNER_URL", "").strip(),
             demo_database_url=env.get("DEMO_DATABASE_URL", "").strip(),
             ledger=_ledger(env.get("MEMORY_LEDGER", "") or "public"),
@@ -80,6 +86,19 @@ def _home(env: Mapping[str, str]) -> Path:
         return Path("/var/lib") / SERVICE_ACCOUNT
     data = env.get("XDG_DATA_HOME", "")
     return (Path(data) if data else Path.home() / ".local" / "share") / SERVICE_ACCOUNT
+
+
+def _database_url(env: Mapping[str, str]) -> str:
+    """Return the address, empty for the embedded server.
+
+    A client may start a server without the variable that its file hands on. The embedded ledger in
+    place of the one that is meant would look like a memory that has lost everything.
+    """
+    url = env.get("DATABASE_URL", "").strip()
+    is_name = url == _UNSET  # as Claude Code leaves it
+    if is_name or (not url and _switch(env, "MEMORY_REQUIRE_DATABASE_URL")):
+        raise InvalidInput(_MISSING, code="database_url_missing")
+    return url
 
 
 def _integer(env: Mapping[str, str], name: str, default: int, *, lowest: int, highest: int) -> int:

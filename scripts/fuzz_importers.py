@@ -36,7 +36,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts"), str(ROOT / "scripts" / "bench"
 from damage import damage  # noqa: E402 - beside this program, which is found by its path
 
 from importers.base import Source, Store  # noqa: E402
-from importers.keep import prepare  # noqa: E402
+from importers.ready import prepare  # noqa: E402
 from importers.registry import IMPORTERS  # noqa: E402
 from importers.run import Runner  # noqa: E402
 from memory.database import Database  # noqa: E402

@@ -18,10 +18,21 @@ import pytest
 from test_cli import PROGRAM, run
 
 from memory.cli import app
-from memory.connect import Change, Places, Receipts, Unwritable, carry_out, connecting, files
+from memory.connect import (
+    CLIENTS,
+    Change,
+    Places,
+    Receipts,
+    Unwritable,
+    carry_out,
+    connecting,
+    files,
+)
 from memory.connect import claude as claude_files
 from memory.connect.jsonc import parse
 from memory.connect.server import server_of
+from memory.errors import InvalidInput
+from memory.settings import Settings
 
 CODEX = '# mine\nmodel = "x" # why\nnotify = ["say", "done"]\n\n[tui]\nanimations = false\n'
 SETTINGS = """{
@@ -340,10 +351,34 @@ def test_no_password_is_written_anywhere(environment: dict[str, str], home: Path
     held = contents(home)
     assert not [name for name, data in held.items() if secret.encode() in data]
     claude = json.loads(held[".claude.json"])["mcpServers"]["shared-memory"]
-    assert claude["env"] == {"DATABASE_URL": "${DATABASE_URL}"}
+    required = {"MEMORY_REQUIRE_DATABASE_URL": "1"}
+    assert claude["env"] == {"DATABASE_URL": "${DATABASE_URL}", **required}
     codex = tomllib.loads(held[".codex/config.toml"].decode())["mcp_servers"]["shared-memory"]
     assert codex["env_vars"] == ["DATABASE_URL"]
-    assert b'"DATABASE_URL": "{env:DATABASE_URL}"' in held[".config/opencode/opencode.jsonc"]
+    assert codex["env"] == required
+    opencode = parse(held[".config/opencode/opencode.jsonc"].decode(), comments=True).value
+    given = opencode["mcp"]["shared-memory"]["environment"]
+    assert given == {"DATABASE_URL": "{env:DATABASE_URL}", **required}
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_server_whose_client_was_started_without_the_address_says_so(
+    environment: dict[str, str], home: Path, name: str
+) -> None:
+    secret = "plan" + "ted"
+    address = f"postgresql://memory:{secret}@db.example/ledger"
+    answer(environment | {"DATABASE_URL": address}, "connect", name, "--yes")
+    entry = CLIENTS[name].configured(Places(home=home, environment=environment))
+    assert entry is not None
+    with_it = entry.started_by(name, environment | {"DATABASE_URL": address})
+    assert Settings.from_environment(with_it).database_url == address
+    with pytest.raises(InvalidInput) as caught:
+        Settings.from_environment(entry.started_by(name, environment))
+    assert caught.value.code == "database_url_missing"
+    answer(environment, "connect", name, "--yes")
+    again = CLIENTS[name].configured(Places(home=home, environment=environment))
+    assert again is not None
+    assert Settings.from_environment(again.started_by(name, environment)).database_url == ""
 
 
 def test_a_project_gets_files_of_its_own(
@@ -402,6 +437,32 @@ def test_a_brief_is_off_until_it_is_asked_for_and_stays_until_it_is_refused(
         ]
     answer(environment, "connect", "claude", "--yes", "--no-brief")
     assert starts() == []
+    answer(environment, "disconnect", "--yes")
+    assert contents(home) == before
+
+
+def test_opencode_is_told_a_brief_by_the_plugin_until_it_is_refused(
+    environment: dict[str, str], home: Path
+) -> None:
+    path, before = home / ".config" / "opencode" / "opencode.jsonc", contents(home)
+
+    def brief() -> list[str] | None:
+        options = parse(path.read_text("utf-8"), comments=True).value["plugin"][0][1]
+        found: list[str] | None = options.get("brief")
+        return found
+
+    answer(environment, "connect", "opencode", "--yes")
+    assert brief() is None
+    for options, ledger in ((["--brief"], "one"), ([], "two")):
+        answer(environment | {"MEMORY_LEDGER": ledger}, "connect", "opencode", "--yes", *options)
+        words = brief()
+        assert words
+        assert words[:3] == ["env", "DATABASE_URL=", f"MEMORY_LEDGER={ledger}"]
+        assert words[-3:] == ["-m", "memory.brief", "--client=opencode"]
+    answer(environment, "connect", "opencode", "--yes", "--no-brief")
+    assert brief() is None
+    done = answer(environment, "connect", "all", "--yes", "--brief", "--no-hooks")
+    assert "left out" in "".join(done["notes"])
     answer(environment, "disconnect", "--yes")
     assert contents(home) == before
 

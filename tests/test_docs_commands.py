@@ -35,7 +35,7 @@ READING = (
     "memory changes claude --since 2d",
     "memory connect",
     "memory connect --print",
-    "memory connect claude --brief",
+    "memory connect claude opencode --brief",
     "memory connect codex",
     "memory connect all --yes",
     "memory disconnect",
@@ -64,7 +64,7 @@ READING = (
 STATUSES = {
     # Nobody is there to be asked, which they say and change nothing.
     "memory connect": {1},
-    "memory connect claude --brief": {1},
+    "memory connect claude opencode --brief": {1},
     "memory connect codex": {1},
     "memory disconnect": {1},
     "memory rescan": {0, 1},  # 1: it found something
@@ -96,6 +96,10 @@ ELSEWHERE = {
     "codex mcp add": "the same",
     "opencode mcp add": "the same",
     "git pull": "the network",
+    "python scripts/bench/coding.py": "a benchmark; test_benchmarks.py looks up what it takes",
+    "python scripts/bench/devbench.py devbench_dataset.json": "the same",
+    "python scripts/bench/locomo.py locomo10.json": "the same",
+    "python scripts/bench/million.py --rows 10000 100000 1000000 --keep DIR": "the same",
     "memory connect opencode --no-hooks": "edits a client's files; test_connect.py runs it",
     "python -I -S -c pass": "a bare interpreter, to compare with",
     "scripts/fuzz_importers.py": "takes hours; test_fuzz_importers.py runs a slice",

@@ -15,7 +15,8 @@ from test_import_run import Lines, write
 from importers import flow, tail
 from importers.base import Batch
 from importers.claude import ClaudeImporter
-from importers.keep import Kept, Ready
+from importers.keep import Kept
+from importers.ready import Ready
 from memory import crud
 from memory.database import Database
 from memory.errors import Conflict, Unavailable
@@ -24,6 +25,17 @@ FILES = 8
 ROWS = 200
 KILLS = 2
 SEED = 5
+IN_ONE = ("-m", "importers.claude")
+READING_AHEAD = (
+    "-c",
+    """
+import sys
+from importers import reader
+from importers.__main__ import main
+reader.START_BYTES = 0
+sys.exit(main(client="claude"))
+""",
+)
 
 
 async def texts(database: Database, session: str) -> list[str]:
@@ -85,8 +97,9 @@ async def test_a_batch_is_read_while_the_one_before_it_is_stored(
 
 
 @pytest.mark.timeout(400)  # starts several processes, on a machine that may be busy
+@pytest.mark.parametrize("program", [IN_ONE, READING_AHEAD], ids=["in one", "reading ahead"])
 async def test_kills_at_any_moment_lose_and_double_nothing(
-    database: Database, environment: dict[str, str], tmp_path: Path
+    database: Database, environment: dict[str, str], tmp_path: Path, program: tuple[str, str]
 ) -> None:
     chance = random.Random(SEED)  # noqa: S311 - the same moments each time
     wanted = {}
@@ -108,7 +121,7 @@ async def test_kills_at_any_moment_lose_and_double_nothing(
             for text in wanted[name]
         )
         path.write_bytes(b"".join(rows))
-    command = [sys.executable, "-m", "importers.claude", "--root", str(tmp_path)]
+    command = [sys.executable, *program, "--root", str(tmp_path)]
     for _ in range(KILLS):
         before = await count(database)
         goal = before + chance.randrange(1, FILES * ROWS // 3)

@@ -17,6 +17,7 @@ from importers import keep as keeping
 from importers import tail
 from importers.base import Batch, Source, Store
 from importers.claude import ClaudeImporter
+from importers.proof import Prover
 from importers.tail import Normalised, Record
 from importers.turns import ACTIVE, SHARE, Turns
 from memory import crud
@@ -410,6 +411,27 @@ async def test_a_store_that_cannot_be_listed_is_told(database: Database, tmp_pat
 
     client = await run(database, tmp_path, Unlisted())
     assert "Permission denied" in client.failed[0].reason
+
+
+async def test_a_fault_while_a_store_is_listed_stops_no_other_store(
+    database: Database, tmp_path: Path
+) -> None:
+    class Faulty(Lines):
+        def sources(self, store: Store) -> Iterator[Source]:
+            raise TypeError(f"unhashable type in {store.root}")
+
+    write(tmp_path, "a", 1, 2)
+    importers = [Faulty(), Lines()]
+    report = await runner(database, tmp_path, *importers).run()
+    assert [each.reason for each in report.clients[0].failed] == ["TypeError"]
+    assert report.clients[1].appended == 2
+    prover = Prover(
+        database=database, importers=importers, environment={}, home=tmp_path, root=tmp_path
+    )
+    faulty, whole = await prover.run()
+    assert [each.failed for each in faulty.files] == ["TypeError"]
+    assert whole.is_whole
+    assert not faulty.is_whole
 
 
 async def test_another_pass_of_the_same_runner_asks_the_database_nothing_new(

@@ -13,6 +13,7 @@ from sqlalchemy import make_url
 
 from importers.claude import ClaudeImporter
 from importers.report import Report
+from importers.rounds import FOLDER, rounds
 from importers.standby import Standby, lock_name
 from importers.watch import LONGEST_POLL, Watch, index_all
 from memory import crud, search
@@ -218,7 +219,7 @@ async def test_the_lock_goes_with_its_connection(database: Database) -> None:
 async def test_the_databases_absence_is_told_and_outlived(
     database: Database, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("importers.watch.FIRST_BACKOFF", 0.05)
+    monkeypatch.setattr("importers.patience.FIRST_BACKOFF", 0.05)
     name = make_url(database.settings.database_url).database
     say_in_transcript(tmp_path, "first")
     async with watching(database, tmp_path) as seen:
@@ -239,6 +240,35 @@ async def test_the_databases_absence_is_told_and_outlived(
         await until(lambda: has_said(2))
     assert seen.said[1] == "The ledger is back; nothing was lost."
     assert len(seen.said) == 2, "told once, however long it took"
+
+
+async def test_a_fault_of_ours_ends_one_round_and_not_the_watch(
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("importers.patience.FIRST_BACKOFF", 0.05)
+    faults = ["one", "two"]
+
+    async def faulty(*given: object, **options: object) -> int:
+        if faults:
+            raise TypeError(faults.pop())
+        return await index_all(*given, **options)  # type: ignore[arg-type] - passed on as they came
+
+    monkeypatch.setattr("importers.watch.index_all", faulty)
+    say_in_transcript(tmp_path, "first")
+    async with watching(database, tmp_path) as seen:
+        await until(have(database, "first"))
+
+        async def has_gone_on() -> bool:
+            return any("is back" in words for words in seen.said)
+
+        await until(has_gone_on)
+        (noted,) = rounds(database.settings.home / FOLDER)
+    assert sum("a pass failed with TypeError" in words for words in seen.said) == 1
+    assert "a pass failed with TypeError" in noted.reason
+    assert "test_import_watch.py" in caplog.text
 
 
 async def test_a_store_that_comes_later_is_watched_as_well(

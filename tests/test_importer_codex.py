@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from readings import DATA, batches, expected, read, stores
 
-from importers import tail
+from importers import repeats, tail
 from importers.base import Store, moment, moment_of
 from importers.codex import CodexImporter
 from importers.codex.titles import MAX_TITLE
@@ -583,3 +583,28 @@ def test_times_of_every_client_are_in_utc_and_within_the_years_that_the_ledger_t
     assert moment_of(1) is not None
     numbers = [0, -1, 10**400, float("nan"), float("inf"), 253_402_300_799_000, "1795953600000"]
     assert [moment_of(each) for each in numbers] == [None] * len(numbers)
+
+
+def test_a_turn_of_any_length_loses_and_doubles_nothing_and_keeps_its_checkpoint_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeats, "EXACT", 16)
+    monkeypatch.setattr(repeats, "SHARED", 8)
+    monkeypatch.setattr(tail, "BATCH_RECORDS", 7)
+    texts = [f"text {number}" for number in range(200)]
+    path = rollout(tmp_path, header(), turn(), *(message(text, "assistant") for text in texts))
+    again = [*texts[::20], "text 199", "text 199"]  # said before, known by itself or not
+    reading = read(CodexImporter(), tmp_path)
+    rollout(tmp_path, *(message(text, "assistant") for text in again))
+    read(CodexImporter(), tmp_path, reading)
+    assert sorted(reading.texts()) == sorted(texts + again)
+    (state,) = reading.states.values()
+    assert len(state["context"]["seen"]) <= 16 + 8
+
+    path.write_text(path.read_text() + " \n")  # written anew: another inode, all read again
+    path.rename(tmp_path / "copy")
+    shutil.copy(tmp_path / "copy", path)
+    identities = set(reading.entries)
+    read(CodexImporter(), tmp_path, reading)
+    assert set(reading.entries) == identities
+    assert not reading.changed

@@ -609,6 +609,32 @@ def test_a_session_in_files_is_followed_while_it_is_written(tmp_path: Path) -> N
     assert read(importer, root, kept).records == records
 
 
+@pytest.mark.parametrize("way", ["in place", "by another file", "by one more part"])
+def test_a_part_of_a_message_long_past_that_is_changed_is_read_again(
+    tmp_path: Path, way: str
+) -> None:
+    root = tmp_path / "opencode"
+    write_session(root, {f"msg_{number}": f"text {number}" for number in range(8)})
+    importer, kept = OpenCodeImporter(), Reading()
+    read(importer, root, kept)
+    part = root / "storage" / "part" / "msg_0" / "prt_msg_0.json"
+    other = json.dumps({"type": "text", "text": "changed much later"})
+    if way == "in place":
+        part.write_text(other)
+    elif way == "by another file":
+        part.with_name("draft").write_text(other)
+        part.with_name("draft").rename(part)
+    else:
+        part.with_name("prt_second.json").write_text(other)
+    records = kept.records
+    read(importer, root, kept)
+    (changed,) = kept.changed
+    assert "changed much later" in changed.content
+    assert kept.records > records
+    records = kept.records
+    assert read(importer, root, kept).records == records
+
+
 def test_the_oldest_layout_has_everything_below_its_project(tmp_path: Path) -> None:
     storage = tmp_path / "opencode" / "project" / "home-dev-proj" / "storage" / "session"
     files = {

@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Cluster
 from imports import entries, line
 from readings import DATA
-from sqlalchemy import select
+from sqlalchemy import make_url, select
 
 from importers.claude import ClaudeImporter
 from importers.codex import CodexImporter
 from importers.options import parse
 from importers.registry import importers_in
+from importers.rounds import FOLDER, rounds
 from memory import crud
 from memory.database import Database
 from memory.drafts import Kind
@@ -162,6 +164,39 @@ async def test_a_mounted_home_is_watched_like_this_machine_s_own(
     assert process.returncode == 0, errors
     found = await entries(database, "claude", SESSION)
     assert [each.machine for each in found] == ["laptop", "laptop"]
+
+
+async def test_a_mounted_home_is_watched_when_the_ledger_comes_late(
+    environment: dict[str, str],
+    database: Database,
+    cluster: Cluster,
+    tmp_path: Path,
+) -> None:
+    go_on(tmp_path, "one")
+    name = make_url(database.settings.database_url).database
+    await database.close()
+    await cluster.sql(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "importers", "--watch", "--json", "--poll", "0.2"),
+        *("--root", str(tmp_path), "--machine", "laptop"),
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    async with asyncio.timeout(SECONDS):
+        assert b"cannot be reached, waiting" in await process.stderr.readline()
+        said = [each.reason for each in rounds(database.settings.home / FOLDER)]
+        assert said
+        assert all(said)
+        await cluster.sql(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS true")
+        assert counts(json.loads(await process.stdout.readline())) == (1, 1)
+        process.send_signal(signal.SIGTERM)
+        await process.communicate()
+    assert process.returncode == 0
+    (found,) = await entries(database, "claude", SESSION)
+    assert found.machine == "laptop"
 
 
 def test_the_ledger_s_coverage_of_another_machine_can_be_proven(

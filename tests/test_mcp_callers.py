@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from mcp_process import MODERN, Json, Server
 
 from importers.base import Batch, Source, Store
-from importers.keep import keep, prepare
+from importers.keep import keep
+from importers.ready import prepare
 from memory import crud
 from memory.database import Database
 from memory.drafts import Draft, Kind, SessionDraft, session_id_of

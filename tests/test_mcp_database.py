@@ -191,10 +191,10 @@ async def test_it_starts_from_any_directory_and_as_a_console_script(
             assert not (await server.call("record_event", type="t"))["is_error"]
 
 
-async def test_at_most_two_connections_are_used_and_a_given_size_is_honoured(
+async def test_one_connection_is_used_and_a_given_size_is_honoured(
     environment: dict[str, str], settings: Settings
 ) -> None:
-    for sizes, most in [({}, 2), ({"PG_POOL_SIZE": "1", "PG_MAX_OVERFLOW": "0"}, 1)]:
+    for sizes, most in [({}, 1), ({"PG_POOL_SIZE": "2", "PG_MAX_OVERFLOW": "1"}, 3)]:
         async with Server({**environment, **sizes}) as server:
             await server.open()
             numbers = [

@@ -220,6 +220,22 @@ async def test_initialize_is_refused_after_discover_as_the_sdk_refuses_it(
     assert early["error"]["code"] == -32022
 
 
+async def test_a_second_client_cannot_take_over_a_connection(
+    free_port: Callable[[], int], tmp_path: Path
+) -> None:
+    async with Server(without_database(free_port(), tmp_path), client="claude-code") as server:
+        first = await server.open()
+        for _ in range(2):  # by the front, then with the SDK behind it
+            server.client = "opencode"
+            refused = await server.open()
+            assert refused["error"]["code"] == -32600
+            assert "start a server of your own" in refused["error"]["message"]
+            assert (await server.call("status"))["client"] == "claude"
+            server.client = "claude-code"
+            again = await server.open()
+            assert again["result"] == first["result"]
+
+
 async def test_what_the_front_does_not_know_is_left_to_the_sdk(
     free_port: Callable[[], int], tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +20,34 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="node runs the plugin, and 
 
 HOST = """
 import { readFileSync } from "node:fs"
-const { plugin, events, options } = JSON.parse(readFileSync(0, "utf8"))
+const { plugin, events, options, asked } = JSON.parse(readFileSync(0, "utf8"))
 const made = Object.values(await import(plugin))
 const hooks = []
 for (const each of made) hooks.push(await each({ client: {}, directory: "/x" }, options))
 for (const event of events) for (const each of hooks) await each.event({ event })
 for (const each of hooks) await each.event(undefined)
-console.log(JSON.stringify({ exports: made.length }))
+const told = []
+for (const sessionID of asked) {
+  const output = { system: ["theirs"] }
+  for (const each of hooks) await each["experimental.chat.system.transform"]({ sessionID }, output)
+  told.push(output.system)
+}
+console.log(JSON.stringify({ exports: made.length, told }))
 """
 
 
-def host(tmp_path: Path, *events: Any, options: Any = None, path: str = "") -> dict[str, Any]:
-    """Give the plugin these events, and return how it was; it must have thrown nothing."""
+def host(
+    tmp_path: Path, *events: Any, options: Any = None, path: str = "", asked: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """Give the plugin these events, then ask it for the system prompts of these sessions.
+
+    Returns how it was; it must have thrown nothing.
+    """
     assert NODE is not None
     plugin = tmp_path / "shared-memory.mjs"  # node 20 takes .js for another kind of module
     shutil.copy(PLUGIN, plugin)
-    said = {"plugin": plugin.as_uri(), "events": events, "options": options}
+    said: dict[str, Any] = {"plugin": plugin.as_uri(), "events": events, "options": options}
+    said["asked"] = list(asked)
     done = subprocess.run(
         [NODE, "--input-type=module", "-e", HOST],
         input=json.dumps(said),
@@ -96,3 +109,51 @@ def test_what_the_plugin_says_is_a_signal(tmp_path: Path) -> None:
         host(tmp_path, IDLE, options={"command": command})
         until(lambda: bool(waiting(spool)))
     assert waiting(spool) == [f"opencode.{SESSION}.json"]
+
+
+def created(session: str, **more: str) -> dict[str, Any]:
+    return {"type": "session.created", "properties": {"info": {"id": session, **more}}}
+
+
+def briefing(tmp_path: Path, script: str) -> dict[str, Any]:
+    return {"command": ["true"], "brief": [str(program(tmp_path, script)), "--client=opencode"]}
+
+
+def test_a_session_is_told_the_brief_once_asked_for_and_each_time_the_same(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    options = briefing(tmp_path, f'echo "$@" >> "{said}"; echo "brief of $(wc -l < "{said}")"')
+    told = host(tmp_path, created("a"), options=options, asked=["a", "a", "b"])["told"]
+    assert told == [["theirs", "brief of 1"]] * 3
+    assert said.read_text("utf-8") == "--client=opencode --directory=/x --seconds=10\n"
+
+
+def test_a_subagent_and_a_request_without_a_session_are_told_nothing(tmp_path: Path) -> None:
+    options = briefing(tmp_path, "echo brief")
+    event = created("child", parentID="a")
+    told = host(tmp_path, event, options=options, asked=["child", None, 7])["told"]
+    assert told == [["theirs"]] * 3
+
+
+def test_without_the_option_nobody_is_told_a_brief(tmp_path: Path) -> None:
+    for options in (None, {}, {"brief": True}, {"brief": []}, {"brief": "echo"}):
+        assert host(tmp_path, created("a"), options=options, asked=["a"])["told"] == [["theirs"]]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "exit 3",
+        "echo brief; exit 1",
+        "true",
+        "head -c 2049 /dev/zero | tr '\\0' x",
+        "exec sleep 600",
+    ],
+)
+def test_whatever_the_brief_does_a_session_starts(tmp_path: Path, script: str) -> None:
+    options = briefing(tmp_path, script)
+    assert host(tmp_path, created("a"), options=options, asked=["a"])["told"] == [["theirs"]]
+
+
+def test_a_brief_whose_program_is_gone_keeps_no_session(tmp_path: Path) -> None:
+    options = {"brief": ["/nonexistent/env"]}
+    assert host(tmp_path, created("a"), options=options, asked=["a"])["told"] == [["theirs"]]

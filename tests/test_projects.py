@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 
 from importers.base import Batch, Source, Store
 from importers.codex.thread import session_of
-from importers.keep import prepare
+from importers.ready import prepare
 from memory import crud
 from memory.crud import Binding, ProjectSummary
 from memory.database import Database

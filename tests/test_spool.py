@@ -19,7 +19,8 @@ from importers.claude import ClaudeImporter
 from importers.codex import CodexImporter
 from importers.drain import drain, read_all
 from importers.hooks import checksum
-from importers.keep import Kept, Ready
+from importers.keep import Kept
+from importers.ready import Ready
 from importers.report import ClientReport, Failed, Report
 from importers.rounds import Rounds, rounds
 from importers.run import Runner

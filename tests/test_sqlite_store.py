@@ -228,6 +228,18 @@ def test_a_damaged_database_is_an_error_of_its_file(path: Path, client: Client) 
     assert caught.value.errno == errno.EIO
 
 
+def test_a_damaged_name_in_the_schema_is_an_error_of_its_file(path: Path, client: Client) -> None:
+    client.run(
+        TABLE,
+        "PRAGMA writable_schema=ON",
+        "UPDATE sqlite_master SET name = CAST(x'c0c1' AS TEXT), sql = 'CREATE TABLE ('",
+    )
+    client.kill()
+    with pytest.raises(OSError, match="cannot read this database") as caught:
+        notes(path)
+    assert caught.value.errno == errno.EIO
+
+
 def test_an_empty_file_is_a_database_without_tables(path: Path) -> None:
     path.touch()
     with sqlite_store.reading(path, tables=(), copies=Copies()) as connection:

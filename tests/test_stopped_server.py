@@ -138,7 +138,7 @@ def test_a_hook_starts_no_stopped_server_and_its_signal_waits(
     assert call(told, "--hook", "claude", stdin=payload(path)).returncode == 0
     folder = spool.folder_of(str(home.home))
     until(lambda: bool(spool.noted(folder, "claude", spool.FAILED)), seconds=60)
-    assert "was stopped" in Path(folder, "claude.log").read_text()
+    until(lambda: "was stopped" in Path(folder, "claude.log").read_text(), seconds=60)
     assert postmasters(home) == []
     assert len(list(spool.waiting(folder))) == 1
 

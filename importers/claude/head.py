@@ -1,5 +1,6 @@
 """The first rows of a transcript: which came first, and which may be a copy of which."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,7 @@ PEEK_BYTES: Final = 8 * 1024 * 1024  # a first prompt with pasted images fits in
 LAST_COPYING: Final = (1, 0, 103)
 """Versions before this one gave the rows that a resumed session copies new uuids."""
 
+_VERSION: Final = re.compile(r"\d{1,9}(?:\.\d{1,9})*", re.ASCII)
 _ABOUT: Final = ("cwd", "gitBranch", "version", "entrypoint", "timestamp")
 _KEPT: Final = frozenset({"user", "assistant"})
 
@@ -39,14 +41,14 @@ def is_kept(row: dict[str, Any]) -> bool:
     """Tell whether a row is a message of the conversation."""
     kind = row.get("type")
     boundary = kind == "system" and row.get("subtype") == "compact_boundary"
-    return isinstance(row.get("uuid"), str) and (kind in _KEPT or boundary)
+    known = boundary or (isinstance(kind, str) and kind in _KEPT)
+    return isinstance(row.get("uuid"), str) and known
 
 
 def version_of(row: dict[str, Any]) -> tuple[int, ...]:
     """Return a row's version of the client, for comparison; empty when it names none."""
     text = str(row.get("version") or "").partition("-")[0]
-    numbers = text.split(".")
-    return tuple(int(each) for each in numbers) if all(map(str.isdecimal, numbers)) else ()
+    return tuple(map(int, text.split("."))) if _VERSION.fullmatch(text) else ()
 
 
 def peek(path: Path) -> Head | None:
@@ -61,15 +63,20 @@ def peek(path: Path) -> Head | None:
                 row = decode(line)
             except Malformed:
                 continue  # the reader of the whole file reports it
-            at = str(row.get("timestamp") or "")
+            at = row.get("timestamp")
+            at = at if isinstance(at, str) else ""
             if is_kept(row):
-                return Head(
-                    start=max(own, at),
-                    first=row["uuid"],
-                    session=str(row.get("sessionId") or path.stem),
-                    version=version_of(row),
-                    is_continuation=row["type"] == "system" or bool(row.get("isCompactSummary")),
-                    row={name: row.get(name) for name in _ABOUT},
-                )
+                return _head_of(row, path, start=max(own, at))
             own = own or at
     return None
+
+
+def _head_of(row: dict[str, Any], path: Path, *, start: str) -> Head:
+    return Head(
+        start=start,
+        first=row["uuid"],
+        session=str(row.get("sessionId") or path.stem),
+        version=version_of(row),
+        is_continuation=row["type"] == "system" or bool(row.get("isCompactSummary")),
+        row={name: row.get(name) for name in _ABOUT},
+    )

@@ -6,10 +6,12 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from importers import sqlite_store
+from importers.base import UNKNOWN_SHAPE
 from importers.regular import opened
 from importers.sqlite_store import Copies
 from memory import log
@@ -40,20 +42,39 @@ class Titles:
         self._copies = Copies()
         self._stamps: dict[Path, str] = {}
         self._found: dict[Path, dict[str, str]] = {}
+        self._faults: dict[Path, str] = {}
 
     def refresh(self) -> None:
-        """Read what has changed. A damaged file is logged: a title is not worth a session."""
-        state = _newest(self._databases)
-        for path in (self._index, *([state] if state else [])):
-            try:
-                stamp = sqlite_store.stamp(path)
-                if self._stamps.get(path) != stamp:
-                    self._found[path] = self._read(path)
-                    self._stamps[path] = stamp
-            except FileNotFoundError:
-                continue  # what it said stays known
-            except OSError as error:
+        """Read what has changed. What cannot be read is logged: a title is not worth a session."""
+        self._try(self._databases, self._refresh_state)
+        self._try(self._index, self._refresh_index)
+
+    def _try(self, path: Path, read: Callable[[], None]) -> None:
+        """Read some titles; log what fails, once until it fails otherwise."""
+        try:
+            read()
+        except FileNotFoundError:
+            return  # what it said stays known
+        except OSError as error:
+            if self._faults.get(path) != str(error):
                 _log.warning("the titles in %s cannot be read: %s", path, error)
+            self._faults[path] = str(error)
+        else:
+            self._faults.pop(path, None)
+
+    def _refresh_state(self) -> None:
+        path = _newest(self._databases)
+        if path is not None:
+            self._refresh(path, lambda: _from_state(path, self._copies))
+
+    def _refresh_index(self) -> None:
+        self._refresh(self._index, lambda: _from_index(self._index))
+
+    def _refresh(self, path: Path, read: Callable[[], dict[str, str]]) -> None:
+        stamp = sqlite_store.stamp(path)
+        if self._stamps.get(path) != stamp:
+            self._found[path] = read()
+            self._stamps[path] = stamp
 
     def of(self, thread: str) -> str | None:
         """Return the newest title of a thread, if it has any."""
@@ -62,9 +83,6 @@ class Titles:
     def _sources(self) -> list[dict[str, str]]:
         databases = [titles for path, titles in self._found.items() if path != self._index]
         return [*databases, self._found.get(self._index, {})]
-
-    def _read(self, path: Path) -> dict[str, str]:
-        return _from_index(path) if path == self._index else _from_state(path, self._copies)
 
 
 def _newest(folder: Path) -> Path | None:
@@ -88,10 +106,10 @@ def _from_index(path: Path) -> dict[str, str]:
     for line in lines:
         try:
             row = json.loads(line)
-        except (ValueError, RecursionError):
+            if isinstance(row, dict) and row.get("id"):
+                _keep(titles, str(row["id"]), row.get("thread_name"))
+        except UNKNOWN_SHAPE:
             continue  # a torn line; the whole one comes with the next change
-        if isinstance(row, dict) and row.get("id"):
-            _keep(titles, str(row["id"]), row.get("thread_name"))
     return titles
 
 

@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from importers.base import moment_of
+from importers.repeats import count_repeat
 from memory.drafts import content_hash
 
 __all__ = ["begin_thread", "count_prompt", "enter_turn", "hash_of", "identify", "place", "time_of"]
@@ -55,8 +56,7 @@ def identify(context: dict[str, Any], kind: str, what: str) -> str:
     seen = context.setdefault("seen", {})
     # The checksum keeps the context small; a collision only moves a number, the same way each time.
     name = str(zlib.crc32(f"{kind}:{what}".encode(errors="surrogatepass")))
-    seen[name] = seen.get(name, 0) + 1
-    return f"{turn}:{kind}:{what}:{seen[name] - 1}"
+    return f"{turn}:{kind}:{what}:{count_repeat(seen, name)}"
 
 
 def hash_of(*parts: Any) -> str:

@@ -1,15 +1,15 @@
 """Reading sessions from files, as OpenCode wrote them before 1.2 and left them behind.
 
 Each session, message and part is a JSON file, rewritten in place. The checkpoint of a session:
-``session`` is how its own file looked, ``messages`` how each message looked (``time:size``, and
-behind a ``|`` the same of its parts while it is open), ``open`` which messages may still get parts,
-and whether each is final. A message is open until it is final and two others follow it. ``begun``
+``session`` is how its own file looked, ``messages`` how each message looked with all its parts (a
+hash of their times and sizes), since the client may change a part long after the message. ``begun``
 is the time by which the messages are known again: it stays, whatever becomes of the first of them.
 ``titles`` counts the titles that it had. ``torn`` is how the session's own file looked when it
 could not be read.
 """
 
 import copy
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -27,7 +27,8 @@ from importers.tail import Malformed
 
 __all__ = ["Layout", "read_files"]
 
-_STILL_OPEN: Final = 2  # messages at the end, whose parts may be missing yet
+_NAMING: Final = 4  # messages at the beginning, one of which names the directory
+_LOOK_DIGITS: Final = 16
 _JSON: Final = ".json"
 _OLDEST: Final = "info"  # the folder of sessions in the layout that has all under session/
 
@@ -91,7 +92,6 @@ def read_files(source: Source, state: Mapping[str, Any] | None) -> Batch:
         "titles": titles,
         "begun": begun,
         "messages": files.known,
-        "open": files.open,
     }
     for name, look in changed:
         if reading.is_full:
@@ -107,22 +107,16 @@ class _Files:
 
     def __init__(self, layout: Layout, state: Mapping[str, Any]) -> None:
         self._layout = layout
-        self._names = _names(layout.messages)
-        self._last = frozenset(self._names[-_STILL_OPEN:])
+        self._looks = _looks(layout.messages)
         self.known: dict[str, str] = dict(state.get("messages") or {})
-        self.open: dict[str, bool] = {
-            name: is_final
-            for name, is_final in (state.get("open") or {}).items()
-            if name in self._last or not is_final
-        }
 
     def changed(self) -> list[tuple[str, str]]:
-        """Return the messages that look otherwise than when they were read, and how they look."""
-        return [
-            (name, look)
-            for name in self._names
-            if (look := self._look(name)) != self._known_look(name)
-        ]
+        """Return the messages that look otherwise than when they were read, and how they look.
+
+        What changes after this look is seen by the next one.
+        """
+        looks = {name: self._look(name, own) for name, own in self._looks.items()}
+        return [(name, look) for name, look in looks.items() if look != self.known.get(name)]
 
     def begun(self) -> int | None:
         """Return when the first message that can be read was made, in milliseconds."""
@@ -131,7 +125,7 @@ class _Files:
 
     def directory(self) -> str | None:
         """Return the directory that an answer names, for a session that names none."""
-        for data in islice(self._readable(), _STILL_OPEN * 2):
+        for data in islice(self._readable(), _NAMING):
             if isinstance(data.get("path"), dict) and data["path"].get("cwd"):
                 return str(data["path"]["cwd"])
         return None
@@ -140,7 +134,6 @@ class _Files:
         """Read a message with its parts into the batch."""
         path = self._layout.messages / f"{name}{_JSON}"
         parts = self._part_files(name)
-        is_final = False
         try:
             row, data = _decoded(path)
         except Malformed as error:
@@ -153,33 +146,25 @@ class _Files:
                 data=data,
                 parts=[_part(each) for each in parts],
             )
-            is_final = message.is_final and message.is_whole
             reading.add_message(message, conversation, is_row=False)
-        self.open.pop(name, None)
-        if name in self._last or not is_final:
-            self.open[name] = is_final
-            look = look if "|" in look else f"{look}|{self._look_of_parts(name)}"
         self.known[name] = look
 
     def _readable(self) -> Iterator[dict[str, Any]]:
-        for name in self._names:
+        for name in self._looks:
             with suppress(Malformed):  # counted when the message itself is read
                 yield _decoded(self._layout.messages / f"{name}{_JSON}")[1]
 
-    def _known_look(self, name: str) -> str | None:
-        known = self.known.get(name)
-        return known if known is None or name in self.open else known.split("|", 1)[0]
-
-    def _look(self, name: str) -> str:
-        look = _look_of_one(self._layout.messages / f"{name}{_JSON}")
-        return f"{look}|{self._look_of_parts(name)}" if name in self.open else look
-
-    def _look_of_parts(self, name: str) -> str:
-        return " ".join(_look_of_one(path) for path in self._part_files(name))
+    def _look(self, name: str, own: str) -> str:
+        looks = [own, *(f"{part} {look}" for part, look in _looks(self._parts_of(name)).items())]
+        whole = "\n".join(looks).encode(errors="surrogatepass")
+        return hashlib.sha256(whole).hexdigest()[:_LOOK_DIGITS]
 
     def _part_files(self, message: str) -> list[Path]:
-        folder = self._layout.parts / message
-        return [folder / f"{name}{_JSON}" for name in _names(folder)]
+        folder = Path(self._parts_of(message))
+        return [folder / f"{name}{_JSON}" for name in _looks(folder)]
+
+    def _parts_of(self, message: str) -> str:
+        return f"{self._layout.parts}/{message}"
 
 
 def _session(layout: Layout) -> dict[str, Any]:
@@ -230,26 +215,34 @@ def _part(path: Path) -> Part:
     return Part(row=row, data=data)
 
 
-def _names(folder: Path) -> list[str]:
-    """Return the ids of the files in a folder, which are in order of time."""
-    try:
-        found = [path.name for path in folder.iterdir()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return sorted(name.removesuffix(_JSON) for name in found if name.endswith(_JSON))
-
-
 def _look(path: Path) -> str:
     """Return what changes when a file does, or when it can be read at last. Raises OSError."""
-    status = status_of(path)
-    readable = "" if os.access(path, os.R_OK) else "!"
-    return f"{status.st_mtime_ns}:{status.st_size}{readable}"
+    return _look_of(status_of(path))
 
 
-def _look_of_one(path: Path) -> str:
-    """Return the same for one of many, which must not keep the others back."""
+def _look_of(status: os.stat_result) -> str:
+    return f"{status.st_mtime_ns}:{status.st_size}:{status.st_mode:o}:{status.st_uid}"
+
+
+def _looks(folder: Path | str) -> dict[str, str]:
+    """Return how the files in a folder look, by their ids, which are in order of time."""
+    found: dict[str, str] = {}
     try:
-        return _look(path)
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(_JSON):
+                    found[entry.name.removesuffix(_JSON)] = _look_of_one(entry)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    return dict(sorted(found.items()))
+
+
+def _look_of_one(entry: "os.DirEntry[str]") -> str:
+    """Return the look of one file of many, which must not keep the others back."""
+    try:
+        return _look_of(entry.stat())
+    except FileNotFoundError:
+        return "!"  # a link to nothing, or it went just now
     except OSError as error:
         if error.errno not in NO_FILE:
             raise

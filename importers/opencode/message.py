@@ -81,11 +81,6 @@ class Message:
         completed = time_of(self.data, "completed")
         return self.kind != "assistant" or bool(completed or self.data.get("error"))
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether every part of it could be read."""
-        return all(part.fault is None for part in self.parts)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spoken:

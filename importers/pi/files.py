@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 from typing import Any, Final
 
-from importers.base import Source, Store
+from importers.base import UNKNOWN_SHAPE, Source, Store
 from importers.regular import opened
-from importers.tail import Malformed, decode
+from importers.tail import decode
 
 __all__ = ["SESSIONS", "STRAY", "Headers", "origin_of", "session_files", "session_of_name"]
 
@@ -99,7 +99,7 @@ def _header(path: Path) -> _Header | None:
     try:
         with opened(path) as file:
             header = decode(file.readline(_HEADER_BYTES))
-    except (OSError, Malformed):
+        session = header.get("id") if header.get("type") == "session" else None
+        return _Header(session=str(session) if session else None, origin=origin_of(header))
+    except (OSError, *UNKNOWN_SHAPE):
         return None
-    session = header.get("id") if header.get("type") == "session" else None
-    return _Header(session=str(session) if session else None, origin=origin_of(header))

@@ -19,6 +19,7 @@ from importers.base import UNKNOWN_SHAPE, moment, moment_of
 from importers.calls import plain
 from importers.pi.files import origin_of, session_of_name
 from importers.pi.messages import Part, parts
+from importers.repeats import count_repeat
 from importers.tail import Malformed, Normalised, Record
 from memory.drafts import Draft, Kind, SessionDraft, content_hash, session_id_of
 
@@ -175,8 +176,7 @@ def _identity(message: Mapping[str, Any], row: Mapping[str, Any], context: dict[
     at = at or content_hash(context["session"]).hex()[:_HASH_DIGITS]  # odd times: the session's own
     if context.get("at") != at:
         context["at"], context["seen"] = at, {}
-    nth = context["seen"][what] = context["seen"].get(what, 0) + 1
-    return f"{at}:{what}:{nth - 1}"
+    return f"{at}:{what}:{count_repeat(context['seen'], what)}"
 
 
 def _time(value: object) -> str | None:

@@ -12,7 +12,7 @@ __all__ = ["brief"]
 def brief(
     *,
     client: Annotated[
-        str, typer.Option("--client", help="claude or codex: as its SessionStart hook takes it.")
+        str, typer.Option("--client", help="claude, codex: as its hook takes it; else plain text.")
     ] = "",
     directory: Annotated[
         str, typer.Option("--directory", help="Whose project; else the working directory's.")

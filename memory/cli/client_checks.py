@@ -59,6 +59,8 @@ def _entry(name: str, client: Client, entry: Configured, settings: Settings) -> 
     try:
         theirs = Settings.from_environment(environment)
     except LedgerError as error:
+        if error.code == "database_url_missing":
+            remedy = f"Set DATABASE_URL where you start {client.title}, or: {remedy}"
         return Check(f"{name} entry", ok=False, detail=str(error), remedy=remedy)
     is_asleep = _is_asleep(theirs)
     heard = talk(entry.command, environment, tool="" if is_asleep else _TOOL)

@@ -55,7 +55,7 @@ Brief = Annotated[
     bool | None,
     typer.Option(
         "--brief/--no-brief",
-        help="Tell Claude Code at the start of a session, in 2 KB, what holds in its project.",
+        help="Tell Claude Code and OpenCode at a session's start, in 2 KB, what holds in its project.",
     ),
 ]
 Hooks = Annotated[
@@ -281,6 +281,8 @@ def _notes(names: Sequence[str], places: Places, server: Server) -> list[str]:
         notes.append(
             "This installation has no OpenCode plugin: keep `memory watch` running to capture turns."
         )
-    if places.brief and "claude" not in names:
-        notes.append("Only Claude Code is told a brief at the start of a session.")
+    if "opencode" in names and places.brief and not (places.hooks and places.plugin):
+        notes.append("OpenCode tells a brief by its plugin, which is left out here.")
+    if "codex" in names and places.brief:
+        notes.append("Codex tells no brief: its hooks have to be trusted by hand first.")
     return notes

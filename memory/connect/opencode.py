@@ -1,5 +1,6 @@
-"""OpenCode's file: the MCP server, and the plugin that tells when something was said."""
+"""OpenCode's file: the MCP server, and the plugin that captures turns and tells a brief."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -8,11 +9,12 @@ from memory.connect.parts import Item, JsonPart, Part
 from memory.connect.places import Configured, Places, entry_of
 from memory.connect.server import NAME, Server
 
-__all__ = ["PLUGIN", "configured", "folder", "is_plugin", "parts", "plugin_of"]
+__all__ = ["PLUGIN", "configured", "folder", "has_brief", "is_plugin", "parts", "plugin_of"]
 
 PLUGIN: Final = Path("clients") / "opencode-plugin" / "shared-memory.js"
 """The plugin's place in this repository."""
 
+_BRIEF: Final = "brief"
 _NAMES: Final = ("opencode.json", "opencode.jsonc")
 _SCHEMA: Final = '{\n  "$schema": "https://opencode.ai/config.json"\n}'
 
@@ -28,21 +30,43 @@ def parts(places: Places, server: Server) -> tuple[Part, ...]:
             **{name: f"{{env:{name}}}" for name in server.passed},
         },
     }
-    plugin = None
-    if places.plugin is not None:
-        plugin = [places.plugin.as_uri(), {"command": server.notify("opencode")}]
     return (
         JsonPart(
             path=_file(places),
             about="MCP server, and the plugin that captures each turn",
             members={("mcp", NAME): entry},
             items=[
-                Item(path=("plugin",), wanted=plugin, is_ours=is_plugin, is_gone=not places.hooks)
+                Item(
+                    path=("plugin",),
+                    wanted=_plugin(places, server, None),
+                    is_ours=is_plugin,
+                    is_gone=not places.hooks,
+                    renewed=partial(_plugin, places, server),
+                )
             ],
             comments=True,
             blank=_SCHEMA,
         ),
     )
+
+
+def _plugin(places: Places, server: Server, found: Any) -> list[Any] | None:
+    """Return the plugin with its options, None where this installation has none.
+
+    A brief that is neither wanted nor unwanted stays as it was ``found``.
+    """
+    if places.plugin is None:
+        return None
+    options = {"command": server.notify("opencode")}
+    if places.brief or (places.brief is None and has_brief(found)):
+        options[_BRIEF] = server.brief_command("opencode")
+    return [places.plugin.as_uri(), options]
+
+
+def has_brief(plugin: Any) -> bool:
+    """Return whether a plugin in a settings file tells a session a brief at its start."""
+    options = plugin[1] if isinstance(plugin, list) and len(plugin) > 1 else None
+    return isinstance(options, dict) and _BRIEF in options
 
 
 def is_plugin(value: Any) -> bool:

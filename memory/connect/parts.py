@@ -38,13 +38,15 @@ class Part(ABC):
 class Item:
     """An item of an array that is this program's: ``wanted`` is put where ``is_ours`` finds one.
 
-    None is put nowhere. ``is_gone`` takes out what is there; disconnecting always does.
+    None is put nowhere. ``is_gone`` takes out what is there; disconnecting always does. ``renewed``
+    makes of the one that is there what takes its place, where that is not just ``wanted``.
     """
 
     path: tuple[str, ...]
     wanted: Any
     is_ours: Callable[[Any], bool]
     is_gone: bool = False
+    renewed: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +106,11 @@ class JsonPart(Part):
             return edits.append_item(text, item.path, wanted)
         for path in places:
             node = text.at(path)
-            if node is not None and node.value != item.wanted:
-                text = edits.set_value(text, path, item.wanted)
+            if node is None:
+                continue
+            wanted = item.renewed(node.value) if item.renewed else item.wanted
+            if node.value != wanted:
+                text = edits.set_value(text, path, wanted)
         return text
 
     def _empty(self, text: Text, item: Item, before: Text | None) -> Text:

@@ -28,7 +28,8 @@ _TOLD: Final = (
     "PG_MAX_OVERFLOW",
     "PG_POOL_SIZE",
 )
-KNOWN: Final = frozenset({"DATABASE_URL", "MEMORY_HOME", *_TOLD})
+_REQUIRED: Final = "MEMORY_REQUIRE_DATABASE_URL"
+KNOWN: Final = frozenset({"DATABASE_URL", "MEMORY_HOME", _REQUIRED, *_TOLD})
 """The variables that choose the ledger and how it is used; what stands in a file is this program's."""
 
 _ADDRESSES: Final = frozenset({"DATABASE_URL", "MEMORY_OWNER_URL"})
@@ -66,6 +67,11 @@ class Server:
         command = [self.python, *_ISOLATED, _BRIEF, f"--client={client}"]
         return " ".join([*told, shlex.join(command)])
 
+    def brief_command(self, client: str) -> list[str]:
+        """Return the program that prints what a session is told when it begins."""
+        told = [f"{name}={value}" for name, value in self.environment.items()]
+        return ["env", *told, self.python, *_ISOLATED, _BRIEF, f"--client={client}"]
+
     def notify(self, client: str, then: Sequence[str] = ()) -> list[str]:
         """Return the program that a client starts with its JSON as last argument.
 
@@ -84,7 +90,8 @@ def server_of(environment: Mapping[str, str], *, python: str = sys.executable) -
     """Return the server of the ledger that this environment names.
 
     DATABASE_URL is always told, empty for the embedded server: a project's own shell may hold
-    another application's address under that name. Codex 0.171.0 gives a server nothing that its file
+    another application's address under that name. Where it is only handed on, the server is told
+    to do without no other. Codex 0.171.0 gives a server nothing that its file
     does not name, the other clients everything they have.
     """
     told = {"DATABASE_URL": environment.get("DATABASE_URL", "").strip()}
@@ -95,6 +102,8 @@ def server_of(environment: Mapping[str, str], *, python: str = sys.executable) -
     told |= {name: environment[name] for name in _TOLD if environment.get(name)}
     passed = [name for name, value in told.items() if name in _ADDRESSES and _has_password(value)]
     open_ones = {name: value for name, value in told.items() if name not in passed}
+    if "DATABASE_URL" in passed:
+        open_ones[_REQUIRED] = "1"
     return Server(python=python, environment=open_ones, passed=passed, hooks=_hooks(python))
 
 

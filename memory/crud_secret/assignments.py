@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, Literal
 
+from memory.crud_secret.anchors import Places
 from memory.crud_secret.values import is_placeholder, is_reference, is_wordy, random_length
 
-__all__ = ["LONGEST_VALUE", "find_assigned", "is_secret_under"]
+__all__ = ["LONGEST_VALUE", "WORDS", "find_assigned", "is_secret_under", "names_secret"]
 
 LONGEST_VALUE: Final = 512
 """Characters of an assigned value that are read."""
@@ -22,7 +23,9 @@ SHORTEST_KEY: Final = 20
 
 _Strength = Literal["password", "token", "key"]
 
-_ANCHORS: Final = ("pass", "pwd", "secret", "token", "key", "credential", "authorization")
+WORDS: Final = ("pass", "pwd", "secr", "toke", "key", "cred", "auth")
+"""With these the keywords begin; the pattern looks at the rest."""
+
 _KEYWORD: Final = (
     r"(?i:pass(?:word|wd|phrase|code|wort)?|pwd|secret(?:[_-]?key)?(?:[_-]?base)?|token|key|credentials?"
     r"|authorization)[0-9]{0,2}"
@@ -53,6 +56,8 @@ _LINE_START: Final = re.compile(r"(?:(?:\A|[\r\n\u2192\t\"'`]|\\[nrt])[ ]{0,8}|e
 # in one way only: in every way, one long name of a variable would take longer than its whole text.
 _DULL: Final = re.compile(r"(?:(?:[a-z]{19}|[a-z]{1,18}(?![a-z]))[-_.:=/]?){1,8}\Z")
 
+_CALLS: Final = ("(", "[")  # behind a value, they make it the name of a function or a list
+
 _NAME_LENGTH: Final = 48
 _NAME_BACKWARDS: Final = re.compile(r"[A-Za-z0-9_.-]*+")
 _PASSWORD_NAME: Final = re.compile(r"(?:pass(?:word|wd|phrase|code|wort)?|pwd)[0-9]{0,2}\Z")
@@ -73,27 +78,31 @@ _CASE_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-
 _VARIABLE_WORD: Final = re.compile(r"pass|pwd|pw|token|secret|key|cred|arg|val|param|user|str|opt")
 
 
-def find_assigned(text: str, lowered: str) -> Iterator[tuple[str, int, int]]:
-    """Yield kind, start and end of every value assigned to a secret's name.
-
-    ``lowered`` is the text in lower case, index by index.
-    """
-    for anchor in _ANCHORS:
-        start = lowered.find(anchor)
-        while start >= 0:
+def find_assigned(text: str, places: Places) -> Iterator[tuple[str, int, int]]:
+    """Yield kind, start and end of every value assigned to a secret's name."""
+    for word in WORDS:
+        for start in places.get(word, ()):
             found = _ASSIGNMENT.match(text, start) or _option(text, start)
             if found and (span := _secret_span(text, start, found)):
                 yield "assignment", *span
-            start = lowered.find(anchor, start + len(anchor))
 
 
 def is_secret_under(name: str, value: str) -> bool:
     """Tell whether a JSON member of this name and value is a secret."""
-    name = name[-_NAME_LENGTH:]
-    strength = _strength(name) or (_strength(name[:-1]) if name[-1:] in "sS" else None)
+    strength = _strength_of_member(name[-_NAME_LENGTH:])
     if strength is None or len(value) > LONGEST_VALUE or any(map(str.isspace, value)):
         return False
     return _is_secret(strength, value)
+
+
+def names_secret(name: str) -> bool:
+    """Tell whether a JSON member of this name may be a secret."""
+    return _strength_of_member(name[-_NAME_LENGTH:]) is not None
+
+
+@lru_cache(maxsize=4096)
+def _strength_of_member(name: str) -> _Strength | None:
+    return _strength(name) or (_strength(name[:-1]) if name[-1:] in "sS" else None)
 
 
 def _option(text: str, start: int) -> re.Match[str] | None:
@@ -104,22 +113,30 @@ def _option(text: str, start: int) -> re.Match[str] | None:
 
 
 def _secret_span(text: str, start: int, found: re.Match[str]) -> tuple[int, int] | None:
-    name = _name_before(text, start) + found["name"]
     first, last = found.span("quoted")
     is_bare = first < 0
+    if not found["name"].isupper():
+        # Neither a shell's variable nor a line of settings: most values are code or words.
+        if is_bare:
+            first, last = _plain_span(text, found)
+        if _is_dull(text[first:last]) or (is_bare and text[last : last + 1] in _CALLS):
+            return None
+    name = _name_before(text, start) + found["name"]
     if is_bare:
         first, last = _bare_span(text, name, found)
     value = text[first:last]
     strength = _strength(name)
     if strength == "password" and _is_shell(text, name, found) and _is_shell_password(value):
         return first, last
-    if len(value) < SHORTEST_PASSWORD or _DULL.match(value):
-        return None
-    if strength is None or not _is_secret(strength, value):
+    if strength is None or _is_dull(value) or not _is_secret(strength, value):
         return None
     if is_bare and _is_code(strength, value, text[last : last + 1]):
         return None
     return first, last
+
+
+def _is_dull(value: str) -> bool:
+    return len(value) < SHORTEST_PASSWORD or _DULL.match(value) is not None
 
 
 def _is_shell(text: str, name: str, found: re.Match[str]) -> bool:
@@ -144,13 +161,18 @@ def _is_shell_password(value: str) -> bool:
 
 
 def _bare_span(text: str, name: str, found: re.Match[str]) -> tuple[int, int]:
-    first, last = found.span("bare")
+    first = found.start("bare")
     if name.isupper():
         # In a file of settings the value goes on to the end of its line.
         begin = found.end("name") - len(name)
         line = _LINE_VALUE.match(text, first)
         if line and _LINE_START.search(text, max(0, begin - _NAME_LENGTH), begin):
             return line.span()
+    return _plain_span(text, found)
+
+
+def _plain_span(text: str, found: re.Match[str]) -> tuple[int, int]:
+    first, last = found.span("bare")
     return first, first + len(text[first:last].rstrip(".:?"))
 
 
@@ -216,7 +238,7 @@ def _is_password(value: str) -> bool:
 
 def _is_code(strength: _Strength, value: str, after: str) -> bool:
     """Tell whether a bare value is a variable, an attribute, a type or a call."""
-    if after in ("(", "["):
+    if after in _CALLS:
         return True
     if not _VARIABLE.match(value):
         return False

@@ -2,12 +2,17 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from memory.crud_secret.anchors import Places
 from memory.crud_secret.values import decoded, is_wordy
 
-__all__ = ["find_blocks"]
+__all__ = ["ANCHORS", "find_blocks"]
+
+_BEGIN_LINE: Final = "-----BEGIN "
+_JWT_HEAD: Final = "eyJ"
+ANCHORS: Final = (_BEGIN_LINE, _JWT_HEAD)
 
 LONGEST_BLOCK: Final = 65_536
 """Characters after a BEGIN line within which its END line is looked for."""
@@ -36,24 +41,21 @@ LONGEST_HEADER: Final = 8192
 """Characters of a JWT's first part that are decoded; longer is no header."""
 
 
-def find_blocks(text: str) -> Iterator[tuple[str, int, int]]:
+def find_blocks(text: str, places: Places) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end of private keys (PEM) and JWTs."""
-    yield from _key_blocks(text)
-    yield from _jwts(text)
+    yield from _key_blocks(text, places.get(_BEGIN_LINE, ()))
+    yield from _jwts(text, places.get(_JWT_HEAD, ()))
 
 
-def _key_blocks(text: str) -> Iterator[tuple[str, int, int]]:
-    start = text.find("-----BEGIN ")
-    while start >= 0:
-        resume = start + 1
-        begin = _BEGIN.match(text, start)
+def _key_blocks(text: str, starts: Iterable[int]) -> Iterator[tuple[str, int, int]]:
+    resume = 0
+    for start in starts:
+        begin = _BEGIN.match(text, start) if start >= resume else None
         if begin:
-            resume = begin.end()
             end = _block_end(text, begin.end())
             if end:
                 yield "private-key", start, end
-                resume = end
-        start = text.find("-----BEGIN ", resume)
+            resume = end or begin.end()
 
 
 def _block_end(text: str, body: int) -> int:
@@ -74,9 +76,11 @@ def _is_key(text: str, start: int, end: int) -> bool:
     return short is not None and not all(map(is_wordy, short[0].split()))
 
 
-def _jwts(text: str) -> Iterator[tuple[str, int, int]]:
-    start = text.find("eyJ")
-    while start >= 0:
+def _jwts(text: str, starts: Iterable[int]) -> Iterator[tuple[str, int, int]]:
+    resume = 0
+    for start in starts:
+        if start < resume:
+            continue
         found = _JWT.match(text, start)
         if found and _is_jwt_header(text[start : text.index(".", start)]):
             yield "jwt", start, found.end()
@@ -84,8 +88,7 @@ def _jwts(text: str) -> Iterator[tuple[str, int, int]]:
         else:
             # Nothing later in this run can be a header either: it ends at the same character.
             run = _JWT_RUN.match(text, start)
-            resume = max(run.end() if run else 0, start + 3)
-        start = text.find("eyJ", resume)
+            resume = run.end() if run else 0
 
 
 def _is_jwt_header(part: str) -> bool:

@@ -1,12 +1,17 @@
 """Secrets known by the login they are part of: headers, URLs, options, files of logins."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from memory.crud_secret.anchors import Places
 from memory.crud_secret.values import decoded, is_placeholder, is_reference, is_wordy, random_length
 
-__all__ = ["find_logins"]
+__all__ = ["ANCHORS", "WORDS", "find_logins"]
+
+ANCHORS: Final = ("://", "-u", "--user", "login", "sshpass", "mysql", "mariadb")
+WORDS: Final = ("bear", "basi", "auth")
+"""Their beginnings are enough: the patterns look at the rest."""
 
 _Found = tuple[str, int, int]
 
@@ -38,20 +43,20 @@ _NETRC: Final = re.compile(r"login[ \t]+(\S{1,128})\s+password[ \t]+([^\s\"'`\\]
 _STORED: Final = re.compile(r"""auth(?:\\{0,7}"[ \t]*:[ \t]*\\{0,7}"|=)([A-Za-z0-9+/]{8,}={0,2})""")
 
 
-def find_logins(text: str, lowered: str) -> Iterator[_Found]:
-    """Yield kind, start and end; ``lowered`` is the text in lower case, index by index."""
-    yield from _headers(text, lowered)
-    yield from _urls(text)
+def find_logins(text: str, places: Places) -> Iterator[_Found]:
+    """Yield kind, start and end."""
+    yield from _headers(text, places)
+    yield from _urls(text, places.get("://", ()))
     for anchor, pattern in (("-u", _USER_OPTION), ("--user", _USER_OPTION), ("login", _NETRC)):
-        for found in _at(pattern, text, text, anchor):
+        for found in _at(pattern, text, places.get(anchor, ())):
             user, password = found[1], found[2].rstrip(",.;)")
             if _is_login(user, password):
                 yield "login", found.start(2), found.start(2) + len(password)
     for anchor, pattern in (("sshpass", _SSHPASS), ("mysql", _MYSQL), ("mariadb", _MYSQL)):
-        for found in _at(pattern, text, text, anchor):
+        for found in _at(pattern, text, places.get(anchor, ())):
             if _is_argument(found["value"]):
                 yield "login", *found.span("value")
-    for found in _at(_STORED, text, text, "auth"):
+    for found in _at(_STORED, text, places.get("auth", ())):
         if _is_basic(found[1]):
             yield "basic", found.start(1), found.end(1)
 
@@ -69,23 +74,23 @@ def _is_argument(password: str) -> bool:
     return not (password.isalpha() and is_wordy(password))
 
 
-def _headers(text: str, lowered: str) -> Iterator[_Found]:
-    for found in _at(_BEARER, text, lowered, "bearer"):
+def _headers(text: str, places: Places) -> Iterator[_Found]:
+    for found in _at(_BEARER, text, places.get("bear", ())):
         value = found[1]
         if random_length(value) >= 10 and not is_placeholder(value):
             yield "bearer", found.start(1), found.end(1)
-    for found in _at(_BASIC, text, lowered, "basic"):
+    for found in _at(_BASIC, text, places.get("basi", ())):
         if _is_basic(found[1]):
             yield "basic", found.start(1), found.end(1)
 
 
-def _at(pattern: re.Pattern[str], text: str, lowered: str, anchor: str) -> Iterator[re.Match[str]]:
-    start = lowered.find(anchor)
-    while start >= 0:
-        found = pattern.match(text, start)
+def _at(pattern: re.Pattern[str], text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
+    resume = 0
+    for start in starts:
+        found = pattern.match(text, start) if start >= resume else None
         if found:
             yield found
-        start = lowered.find(anchor, found.end() if found else start + len(anchor))
+            resume = found.end()
 
 
 def _is_basic(value: str) -> bool:
@@ -98,9 +103,8 @@ def _is_basic(value: str) -> bool:
     return bool(colon) and pair.isprintable() and not _is_dummy(user, password)
 
 
-def _urls(text: str) -> Iterator[_Found]:
-    start = text.find("://")
-    while start >= 0:
+def _urls(text: str, starts: Iterable[int]) -> Iterator[_Found]:
+    for start in starts:
         found = _URL.match(text, start)
         if found and text[start - 1 : start].isalnum() and "[redacted" not in found[1]:
             user, password = found[1], found[2]
@@ -109,7 +113,6 @@ def _urls(text: str) -> Iterator[_Found]:
                     yield "url-password", found.start(1), found.end(1)
             elif not _is_dummy(user, password):
                 yield "url-password", found.start(2), found.end(2)
-        start = text.find("://", start + 3)
 
 
 def _is_dummy(user: str, password: str) -> bool:

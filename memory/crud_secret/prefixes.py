@@ -1,24 +1,17 @@
 """Tokens whose issuer gave them a prefix of their own."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from memory.crud_secret.anchors import Places
 from memory.crud_secret.values import is_wordy
 
-__all__ = ["RUN", "find_prefixed", "long_runs", "starts_token"]
-
-RUN: Final = 16
-"""Letters, digits, ``_`` and ``-`` in a row that make a run worth looking at."""
+__all__ = ["ANCHORS", "find_prefixed", "starts_token"]
 
 LONGEST_TOKEN: Final = 4096
 """A longer run is data in base64 that a prefix occurs in by chance."""
-
-_TO_RUN: Final = bytes(
-    ord("a") if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_-") else ord(" ")
-    for byte in range(256)
-)
 
 # What may stand before a token although it ends in a letter or digit: an escape in JSON or a
 # source file, a percent-encoded byte, a terminal's colour.
@@ -36,7 +29,6 @@ class _Rule:
     anchors: tuple[str, ...]
     pattern: re.Pattern[str]
     glued: bool = True  # may follow a letter or digit directly
-    in_run: bool = True  # the anchor stands in a run of RUN or more
     exact: bool = False  # length and alphabet say enough; the body may look like a word
 
 
@@ -46,11 +38,10 @@ def _rule(
     pattern: str,
     *,
     glued: bool = True,
-    in_run: bool = True,
     exact: bool = False,
 ) -> _Rule:
     compiled = re.compile(pattern, re.ASCII)
-    return _Rule(kind, tuple(anchors.split()), compiled, glued, in_run, exact)
+    return _Rule(kind, tuple(anchors.split()), compiled, glued, exact)
 
 
 _BODY: Final = r"[\w-]{16,}"
@@ -77,8 +68,8 @@ _RULES: Final = (
     ),
     _rule("google-key", "AIza", r"AIza[\w-]{35,45}(?![\w-])", glued=False, exact=True),
     _rule("google-oauth-secret", "GOCSPX-", r"GOCSPX-[\w-]{20,}"),
-    _rule("google-oauth-token", "ya29.", r"ya29\.[\w-]{20,}(?:\.[\w-]+)*", in_run=False),
-    _rule("google-oauth-token", "1//0", r"1//0[\w-]{30,}", glued=False, in_run=False),
+    _rule("google-oauth-token", "ya29.", r"ya29\.[\w-]{20,}(?:\.[\w-]+)*"),
+    _rule("google-oauth-token", "1//0", r"1//0[\w-]{30,}", glued=False),
     _rule(
         "slack-token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxp- xoxr- xoxs-", r"xox[a-s]-[\w%-]{10,}"
     ),
@@ -87,13 +78,11 @@ _RULES: Final = (
         "slack-webhook",
         "hooks.slack.com/",
         r"hooks\.slack\.com/(?:services|workflows|triggers)/[\w/-]{20,}",
-        in_run=False,
     ),
     _rule(
         "discord-webhook",
         "/api/webhooks/",
         r"/api/webhooks/\d{10,}/[\w-]{40,}",
-        in_run=False,
         exact=True,
     ),
     _rule("npm-token", "npm_", r"npm_[A-Za-z0-9]{30,}", glued=False),
@@ -104,7 +93,6 @@ _RULES: Final = (
         "SG.",
         r"SG\.[\w-]{16,32}\.[\w-]{32,}",
         glued=False,
-        in_run=False,
         exact=True,
     ),
     _rule("twilio-key", "SK", r"SK[0-9a-f]{32}(?![\w-])", glued=False, exact=True),
@@ -112,10 +100,10 @@ _RULES: Final = (
     _rule(
         "databricks-token", "dapi", r"dapi[0-9a-f]{32}(?:-\d)?(?![\w-])", glued=False, exact=True
     ),
-    _rule("azure-sas", "sig=", r"sig=[A-Za-z0-9%+/]{40,}={0,2}", glued=False, in_run=False),
+    _rule("azure-sas", "sig=", r"sig=[A-Za-z0-9%+/]{40,}={0,2}", glued=False),
     _rule("age-key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{40,}"),
-    _rule("telegram-token", ":AA", r"(?<=\d{8}):(AA[\w-]{33})(?![\w-])", in_run=False, exact=True),
-    _rule("vault-token", "hvs. hvb.", r"hv[sb]\.[\w-]{20,}", glued=False, in_run=False),
+    _rule("telegram-token", ":AA", r"(?<=\d{8}):(AA[\w-]{33})(?![\w-])", exact=True),
+    _rule("vault-token", "hvs. hvb.", r"hv[sb]\.[\w-]{20,}", glued=False),
     _rule("replicate-token", "r8_", r"r8_[A-Za-z0-9]{37}(?![\w-])", glued=False, exact=True),
     # Prefixes of further issuers, alike in form.
     _rule(
@@ -132,68 +120,36 @@ _RULES: Final = (
 )
 
 
-def long_runs(text: str) -> str:
-    """Return the runs of RUN or more token characters, a space between them."""
-    if len(text) < RUN:
-        return ""
-    flat = text.encode("ascii", "replace").translate(_TO_RUN)
-    runs = []
-    start = flat.find(b"a" * RUN)
-    while start >= 0:
-        end = flat.find(b" ", start)
-        end = len(flat) if end < 0 else end
-        runs.append(text[start:end])
-        start = flat.find(b"a" * RUN, end)
-    return " ".join(runs)
+_NUMBERED: Final = {
+    anchor: (number, rule)
+    for number, (anchor, rule) in enumerate(
+        (anchor, rule) for rule in _RULES for anchor in rule.anchors
+    )
+}
+ANCHORS: Final = tuple(_NUMBERED)
 
 
-def _head(anchor: str) -> str:
-    """Return the last characters, up to three, before an anchor's first ``_`` or ``-``."""
-    head = re.split("[_-]", anchor, maxsplit=1)[0]
-    return "" if head == anchor else head[-_HEAD:]
-
-
-_HEAD: Final = 3
-_ANCHORS: Final = tuple((rule, anchor) for rule in _RULES for anchor in rule.anchors)
-_ANYWHERE: Final = tuple(n for n, (rule, _) in enumerate(_ANCHORS) if not rule.in_run)
-# Looking for each of a hundred anchors costs more than looking at what stands before each "_".
-_IN_RUN: Final[dict[str, list[int]]] = {}
-for _number, (_each, _anchor) in enumerate(_ANCHORS):
-    if _each.in_run:
-        _IN_RUN.setdefault(_head(_anchor), []).append(_number)
-
-
-def find_prefixed(text: str) -> Iterator[tuple[str, int, int]]:
+def find_prefixed(text: str, places: Places) -> Iterator[tuple[str, int, int]]:
     """Yield kind, start and end of every token with a known prefix."""
-    numbers = [number for number in _ANYWHERE if _ANCHORS[number][1] in text]
-    if runs := long_runs(text):
-        numbers += [number for number in _possible(runs) if _ANCHORS[number][1] in runs]
-    for number in sorted(numbers):
-        yield from _find(text, *_ANCHORS[number])
+    for anchor in sorted(places.keys() & _NUMBERED.keys(), key=_NUMBERED.__getitem__):
+        yield from _find(text, _NUMBERED[anchor][1], anchor, places[anchor])
 
 
-def _possible(runs: str) -> Iterator[int]:
-    """Yield the numbers of the anchors whose head stands before some ``_`` or ``-``."""
-    heads = {part[-_HEAD:] for part in runs.replace("-", "_").split("_")}
-    yield from _IN_RUN[""]
-    for head in heads | {head[-2:] for head in heads}:
-        yield from _IN_RUN.get(head, ())
-
-
-def _find(text: str, rule: _Rule, anchor: str) -> Iterator[tuple[str, int, int]]:
-    start = text.find(anchor)
-    while start >= 0:
-        resume = start + len(anchor)
-        if rule.glued or starts_token(text, start):
-            found = rule.pattern.match(text, start)
-            if found:
-                # The body is looked at from the anchor's end: a prefix is made of words.
-                if len(found[0]) <= LONGEST_TOKEN and _is_token(
-                    found[0][len(anchor) :], exact=rule.exact
-                ):
-                    yield rule.kind, found.start(found.lastindex or 0), found.end()
-                resume = found.end()
-        start = text.find(anchor, resume)
+def _find(
+    text: str, rule: _Rule, anchor: str, starts: Iterable[int]
+) -> Iterator[tuple[str, int, int]]:
+    resume = 0
+    for start in starts:
+        if start < resume or not (rule.glued or starts_token(text, start)):
+            continue
+        found = rule.pattern.match(text, start)
+        if found:
+            # The body is looked at from the anchor's end: a prefix is made of words.
+            if len(found[0]) <= LONGEST_TOKEN and _is_token(
+                found[0][len(anchor) :], exact=rule.exact
+            ):
+                yield rule.kind, found.start(found.lastindex or 0), found.end()
+            resume = found.end()
 
 
 def starts_token(text: str, start: int) -> bool:

@@ -1,6 +1,5 @@
 """The scan for credentials, and what is done with what it finds."""
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +8,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Final
 
-from memory.crud_secret.assignments import find_assigned, is_secret_under
+from memory.crud_secret import assignments, blocks, logins, prefixes
+from memory.crud_secret.anchors import Anchors, encoded
+from memory.crud_secret.assignments import find_assigned, is_secret_under, names_secret
 from memory.crud_secret.blocks import find_blocks
 from memory.crud_secret.logins import find_logins
 from memory.crud_secret.prefixes import find_prefixed
@@ -17,10 +18,11 @@ from memory.crud_secret.values import is_wordy
 from memory.crud_secret.veils import Unveiled, bare, unveil
 from memory.errors import Credential
 from memory.text import rebuild
+from memory.text.cleaning import MAX_DEPTH
 
 __all__ = ["RULES_VERSION", "Finding", "find", "redact", "redact_json", "refuse"]
 
-RULES_VERSION: Final = 3
+RULES_VERSION: Final = 4
 """Raised whenever a rule changes what is found, so that a store can be scanned again."""
 
 _Found = tuple[int, int, int, str]
@@ -28,12 +30,11 @@ _Found = tuple[int, int, int, str]
 
 MARK: Final = "[redacted:"
 
-# Most strings of a transcript are ids, names and other short ones, in which nothing of what
-# `find_blocks`, `find_logins` and `find_assigned` look for first occurs. In a long text looking
-# for each apart is quicker.
+# Texts up to this length are remembered: most are ids, names and keys, which come again and again.
 _SHORT: Final = 200
-_SIGN: Final = re.compile(
-    "pass|pwd|secret|token|key|credential|auth|bearer|basic|login|://|-u|--|eyj|mysql|mariadb"
+_ANCHORS: Final = Anchors(
+    exact=(*prefixes.ANCHORS, *blocks.ANCHORS, *logins.ANCHORS),
+    words=(*logins.WORDS, *assignments.WORDS),
 )
 
 
@@ -53,17 +54,23 @@ def find(text: str) -> list[Finding]:
     most specific. Characters that hide a token (see ``memory.crud_secret.veils``) are read over,
     and a finding covers those within it.
     """
-    found = _scan(text)
-    if unveiled := unveil(text):
+    written = encoded(text)
+    found = _scan(text, written)
+    if unveiled := unveil(text, written):
         found += _scan_unveiled(text, unveiled, found)
     return list(_merge(sorted(found))) if found else []
 
 
-def _scan(text: str) -> list[_Found]:
-    lowered = _lower(text)
-    rules = [find_prefixed(text)]
-    if len(text) > _SHORT or _SIGN.search(lowered):
-        rules += [find_blocks(text), find_logins(text, lowered), find_assigned(text, lowered)]
+def _scan(text: str, written: bytes) -> list[_Found]:
+    places = _ANCHORS.places(text, written)
+    if not places:
+        return []
+    rules = (
+        find_prefixed(text, places),
+        find_blocks(text, places),
+        find_logins(text, places),
+        find_assigned(text, places),
+    )
     return [
         (start, end, rank, kind)
         for rank, (kind, start, end) in enumerate(chain.from_iterable(rules))
@@ -78,7 +85,7 @@ def _scan_unveiled(text: str, unveiled: Unveiled, known: list[_Found]) -> Iterat
     """
     spans = sorted((start, end) for start, end, _, _ in known)
     starts = [start for start, _ in spans]
-    for start, end, rank, kind in _scan(unveiled.text):
+    for start, end, rank, kind in _scan(unveiled.text, encoded(unveiled.text)):
         first, last = unveiled.written(start, end)
         within = [
             (left, right)
@@ -86,8 +93,8 @@ def _scan_unveiled(text: str, unveiled: Unveiled, known: list[_Found]) -> Iterat
             if right <= last
         ]
         if within and "\x1b" in text[first:last]:
-            head = bisect_left(unveiled.places, within[0][0])
-            tail = bisect_left(unveiled.places, max(right for _, right in within))
+            head = unveiled.shown(within[0][0])
+            tail = unveiled.shown(max(right for _, right in within))
             if is_wordy(unveiled.text[start:head]) and is_wordy(unveiled.text[tail:end]):
                 continue
         yield first, last, rank, kind
@@ -114,13 +121,14 @@ def redact(text: str) -> tuple[str, Counter[str]]:
 def redact_json(value: Any) -> tuple[Any, Counter[str]]:
     """Redact every string and key of a JSON value; a secret's name makes its value a secret.
 
-    Raises InvalidInput for what is no JSON (see ``memory.text.rebuild``).
+    Where nothing is to be done, the value itself comes back. Raises InvalidInput for what is no
+    JSON (see ``memory.text.rebuild``).
     """
     counts: Counter[str] = Counter()
+    if _is_free(value, "", MAX_DEPTH):
+        return value, counts
 
     def replace(text: str, name: str) -> str:
-        if not name and len(text) <= _SHORT and _is_plain(text):
-            return text  # nearly always a key
         if find(text):
             text, found = redact(text)
             counts.update(found)
@@ -164,11 +172,38 @@ def _merge(found: list[_Found]) -> Iterator[Finding]:
     yield Finding(kind, start, end)
 
 
-@lru_cache(maxsize=4096)
+def _is_free(node: Any, name: str, depth: int) -> bool:
+    """Tell that a JSON value holds no credential; of what is doubtful, a rebuild decides."""
+    kind = type(node)
+    if kind is str:
+        return _is_plain(node) and not (
+            _is_telling(name) and is_secret_under(bare(name), bare(node))
+        )
+    if node is None or kind is int or kind is bool or kind is float:
+        return True
+    if depth == 0:
+        return False
+    if kind is dict:
+        return all(
+            type(key) is str and _is_plain(key) and _is_free(each, key, depth - 1)
+            for key, each in node.items()
+        )
+    return kind is list and all(_is_free(each, name, depth - 1) for each in node)
+
+
 def _is_plain(text: str) -> bool:
+    return _is_short_plain(text) if len(text) <= _SHORT else not find(text)
+
+
+@lru_cache(maxsize=4096)
+def _is_short_plain(text: str) -> bool:
     return not find(text)
 
 
-def _lower(text: str) -> str:
-    """Lower the case without moving a character: U+0130 alone becomes two otherwise."""
-    return text.replace("\u0130", "i").lower()
+def _is_telling(name: str) -> bool:
+    return _is_short_telling(name) if len(name) <= _SHORT else names_secret(bare(name))
+
+
+@lru_cache(maxsize=4096)
+def _is_short_telling(name: str) -> bool:
+    return names_secret(bare(name))

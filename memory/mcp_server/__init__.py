@@ -18,7 +18,7 @@ from memory.mcp_server.wire import Wire
 __all__ = ["main"]
 
 DRAIN_SECONDS: Final = 30.0  # for requests that were sent before the pipe was closed
-CLOSE_SECONDS: Final = 3.0  # for closing the database's connections
+CLOSE_SECONDS: Final = 2.0  # for closing the database's connections
 
 
 def main() -> int:

@@ -31,6 +31,10 @@ def read_to_end(wire: Wire, handshake: Handshake, link: Link, load: Callable[[],
         except Malformed as error:
             wire.send(error.answer)
             continue
+        refusal = handshake.refusal(message)
+        if refusal is not None:
+            wire.send(refusal)
+            continue
         answer = None if link.is_ready else handshake.answer(message)
         if answer is not None:
             wire.send(answer)

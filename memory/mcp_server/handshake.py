@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from memory.mcp_server.messages import Message, request_id
+from memory.mcp_server.messages import INVALID_REQUEST, Message, failure, request_id
 
 __all__ = ["PATH", "Handshake"]
 
@@ -34,12 +34,31 @@ class Handshake:
         self._refusal: Mapping[str, Any] = recorded["initialize_after_discover"]
         self._modern: bool | None = None
         self._version = ""
+        self._client = ""
 
     @classmethod
     def load(cls) -> "Handshake":
         """Read the recording beside this module."""
         with open(PATH, "rb") as file:  # noqa: PTH123 - without pathlib, see PATH
             return cls(json.load(file))
+
+    def refusal(self, message: Message) -> Message | None:
+        """Return the refusal of an `initialize` by a second client, None for any other message.
+
+        What is recorded carries the name of who opened the connection: it must not change on the
+        way. The same client may ask again, as after a time-out.
+        """
+        found, params = request_id(message), message.get("params") or {}
+        if message.get("method") != "initialize" or found is None or self._modern:
+            return None
+        if not _is_opening(params):
+            return None
+        name = params["clientInfo"]["name"]
+        self._client = self._client or name
+        if name == self._client:
+            return None
+        said = "Another client has opened this connection; start a server of your own."
+        return failure(INVALID_REQUEST, said, found)
 
     def answer(self, message: Message) -> Message | None:
         """Return the answer to a request, or None when it is the SDK's to give."""
@@ -75,14 +94,9 @@ class Handshake:
         self, method: str, params: Mapping[str, Any], meta: Mapping[str, Any]
     ) -> Message | None:
         if method == "initialize":
-            asked = params.get("protocolVersion")
-            sound = (
-                isinstance(asked, str)
-                and isinstance(params.get("capabilities"), dict)
-                and _is_client(params.get("clientInfo"))
-            )
-            if not sound:
+            if not _is_opening(params):
                 return None
+            asked = params["protocolVersion"]
             known = self._handshake_versions
             self._version = asked if asked in known else known[-1]
             return self._result(self._version, method)
@@ -100,6 +114,15 @@ class Handshake:
         if not isinstance(asked, str):
             return None
         return {"error": {**self._refusal, "data": {**self._refusal["data"], "requested": asked}}}
+
+
+def _is_opening(params: Mapping[str, Any]) -> bool:
+    """Tell whether these are sound params of an `initialize`."""
+    return (
+        isinstance(params.get("protocolVersion"), str)
+        and isinstance(params.get("capabilities"), dict)
+        and _is_client(params.get("clientInfo"))
+    )
 
 
 def _is_client(value: object) -> bool:

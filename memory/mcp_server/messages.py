@@ -8,7 +8,15 @@ import json
 import re
 from typing import Any, Final
 
-__all__ = ["Malformed", "Message", "RequestId", "failure", "parse", "request_id"]
+__all__ = [
+    "INVALID_REQUEST",
+    "Malformed",
+    "Message",
+    "RequestId",
+    "failure",
+    "parse",
+    "request_id",
+]
 
 Message = dict[str, Any]
 RequestId = int | str

@@ -10,7 +10,16 @@ from typing import Any, Final
 
 from memory.errors import InvalidInput
 
-__all__ = ["ANSI", "INVISIBLE", "MAX_DEPTH", "clean", "clean_json", "displayable", "rebuild"]
+__all__ = [
+    "ANSI",
+    "HIDDEN",
+    "INVISIBLE",
+    "MAX_DEPTH",
+    "clean",
+    "clean_json",
+    "displayable",
+    "rebuild",
+]
 
 MAX_DEPTH: Final = 200
 """Levels of nesting a JSON value may have; more would exhaust the interpreter's stack."""
@@ -31,19 +40,17 @@ ANSI: Final = re.compile(
 )
 _LINE_END: Final = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 
-# What takes no room on the screen or changes the order of what does.
-INVISIBLE: Final = re.compile(
-    "["
+# What takes no room on the screen or changes the order of what does, as members of a class.
+HIDDEN: Final = (
     "\x00-\x08\x0e-\x1f\x7f-\x9f"  # control characters; line ends and tab are dealt with apart
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, joiners, fillers
     "\u200b-\u200f\u202a-\u202e\u2060-\u206f"  # zero width, bidi overrides and isolates
     "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"  # fillers, variation selectors, BOM
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # shorthand and musical format controls
     "\U000e0000-\U000e0fff"  # tags and further variation selectors: hidden text
-    "]"
-    # Two selectors choose between text and emoji; a second in a row can only carry data.
-    "|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
 )
+# Two selectors choose between text and emoji; a second in a row can only carry data.
+INVISIBLE: Final = re.compile(f"[{HIDDEN}]|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]")
 
 
 def clean(text: str) -> tuple[str, int]:

@@ -21,7 +21,7 @@ from memory.tools.tool import Answer, Call, Tool
 
 __all__ = ["Toolbox"]
 
-POOL_SIZE: Final = 2
+POOL_SIZE: Final = 1  # thirty windows have to stay well under what a server allows
 IDLE_SECONDS: Final = 60.0  # after which no connection is kept
 HOUSE_SECONDS: Final = 10.0  # between two looks at that
 CALL_SECONDS: Final = 60.0  # for a call's work in the database; a window must not hang for ever
@@ -45,7 +45,6 @@ class Toolbox:
         self._broken = settings if isinstance(settings, LedgerError) else None
         self._settings = settings if isinstance(settings, Settings) else None
         if self._settings is not None and self._settings.pool_is_default:
-            # Thirty windows with ten connections each would be more than a server allows.
             self._settings = replace(self._settings, pool_size=POOL_SIZE, max_overflow=0)
         self._database = Database(self._settings) if self._settings else None
         # Calls wait here and not in the pool, which gives up after a while. Writes go one after
@@ -154,7 +153,8 @@ class Toolbox:
         More than INDEX_BACKLOG is left to the importers: `status` says so.
         """
         batch = partial(search.index, limit=INDEX_BATCH)
-        indexed = await self._bounded(lambda database: database.transact(batch))
+        async with self._slots:
+            indexed = await self._bounded(lambda database: database.transact(batch))
         if self._settings is not None and self._settings.use_embeddings:
             await self._embed(self._settings)
         return bool(indexed.count and 0 < indexed.remaining <= INDEX_BACKLOG)
@@ -164,7 +164,8 @@ class Toolbox:
         embedder = await asyncio.to_thread(load, settings)
         if embedder is not None:
             batch = partial(search.embed, embedder=embedder)
-            await self._bounded(lambda database: database.transact(batch))
+            async with self._slots:
+                await self._bounded(lambda database: database.transact(batch))
 
     async def _close_idle(self) -> None:
         while self._database is not None:

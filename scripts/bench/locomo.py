@@ -1,9 +1,10 @@
 """Measure search on LoCoMo's questions: which share of the evidence is found, and how high up.
 
 Run: python scripts/bench/locomo.py path/to/locomo10.json [--conversations 10] [--embeddings]
+    [--unfiltered]
 The data set (snap-research/locomo, CC BY-NC 4.0) is not part of this project. Each conversation
 becomes a project, each of its sessions a session, each turn a message; a question is asked within
-its conversation's project.
+its conversation's project, or of the whole ledger with --unfiltered.
 """
 
 import argparse
@@ -129,12 +130,12 @@ async def load(database: Database, number: int, conversation: dict[str, Any]) ->
 
 
 async def ask(
-    database: Database, project: uuid.UUID, question: str, embedder: Embedder | None = None
+    database: Database, project: uuid.UUID | None, question: str, embedder: Embedder | None = None
 ) -> list[str]:
-    """Return the turns found for a question, best first."""
+    """Return the turns found for a question, best first, as conversation/turn."""
     request = Request(question, limit=DEPTH, project_id=project)
     answer = await database.transact(partial(search.search, request=request, embedder=embedder))
-    return [str(hit.entry.source_id).partition("/")[2] for hit in answer.hits]
+    return [str(hit.entry.source_id) for hit in answer.hits]
 
 
 async def embed(database: Database, embedder: Embedder) -> None:
@@ -149,7 +150,11 @@ async def embed(database: Database, embedder: Embedder) -> None:
 
 
 async def measure(
-    database: Database, data: list[dict[str, Any]], embedder: Embedder | None
+    database: Database,
+    data: list[dict[str, Any]],
+    embedder: Embedder | None,
+    *,
+    is_filtered: bool,
 ) -> None:
     """Load, index, ask and print."""
     turns = [await load(database, n, each["conversation"]) for n, each in enumerate(data, start=1)]
@@ -163,9 +168,9 @@ async def measure(
     kinds: dict[str, Scores] = {}
     taken: list[float] = []
     for number, (each, known) in enumerate(zip(data, turns, strict=True), start=1):
-        project = project_id_of(f"conversation {number}")
+        project = project_id_of(f"conversation {number}") if is_filtered else None
         for asked in each["qa"]:
-            evidence = _evidence(asked["evidence"], known)
+            evidence = {f"{number}/{turn}" for turn in _evidence(asked["evidence"], known)}
             if not evidence:
                 continue
             began = time.perf_counter()
@@ -179,13 +184,13 @@ async def measure(
     print(f"median {statistics.median(taken) * 1e3:.1f} ms a question")
 
 
-async def main(data: list[dict[str, Any]], *, use_embeddings: bool) -> None:
+async def main(data: list[dict[str, Any]], *, use_embeddings: bool, is_filtered: bool) -> None:
     """Run on a throw-away server."""
     print(machine())
     with server() as settings:
         embedder = embeddings.load(replace(settings, use_embeddings=use_embeddings))
         database = Database(settings)
-        await measure(database, data, embedder)
+        await measure(database, data, embedder, is_filtered=is_filtered)
         await database.close()
 
 
@@ -194,6 +199,9 @@ if __name__ == "__main__":
     parser.add_argument("data", type=Path, help="locomo10.json")
     parser.add_argument("--conversations", type=int, default=10)
     parser.add_argument("--embeddings", action="store_true")
+    parser.add_argument("--unfiltered", action="store_true", help="ask of all conversations")
     given = parser.parse_args()
     conversations = json.loads(given.data.read_text())[: given.conversations]
-    asyncio.run(main(conversations, use_embeddings=given.embeddings))
+    asyncio.run(
+        main(conversations, use_embeddings=given.embeddings, is_filtered=not given.unfiltered)
+    )

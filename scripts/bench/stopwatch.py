@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Final
 
-from importers import flow, tail
+from importers import flow, ready, tail
 from importers.opencode import database, message, reading
 
 __all__ = ["PARTS", "Stopwatch"]
@@ -24,7 +24,7 @@ _PLACES: Final = (
     (database, "read_database", "read"),
     (message, "decoded", "parse"),
     (reading.Reading, "add_message", "normalise"),
-    (flow, "prepare", "redact"),
+    (ready, "prepare", "redact"),
     (flow, "keep", "append"),
 )
 

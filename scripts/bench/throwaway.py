@@ -19,9 +19,14 @@ __all__ = ["machine", "pss", "server"]
 
 
 @contextlib.contextmanager
-def server() -> Iterator[Settings]:
-    """Start a server in a temporary folder and remove both at the end."""
-    base = Path(tempfile.mkdtemp(prefix="shared-memory-bench-"))
+def server(keep: Path | None = None) -> Iterator[Settings]:
+    """Start a server in a temporary folder and remove both at the end.
+
+    With ``keep`` it lies in that folder and stays there, so that another run finds what is in it.
+    """
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+    base = (keep or Path(tempfile.mkdtemp(prefix="shared-memory-bench-"))).resolve()
     base.chmod(0o755)  # the server's own account has to reach its home when this runs as root
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -36,7 +41,8 @@ def server() -> Iterator[Settings]:
         )
     finally:
         postgres.stop(settings)
-        shutil.rmtree(base, ignore_errors=True)
+        if keep is None:
+            shutil.rmtree(base, ignore_errors=True)
 
 
 def machine() -> str:

@@ -15,6 +15,8 @@ from typing import Any, Final
 from packages import PACKAGES, Missing, Packages, install
 from stage import ROOT, Session, Stage, stage
 
+from memory.brief import INTRODUCTION
+
 CLIENTS: Final = tuple(PACKAGES)
 TITLES: Final = {"claude": "Claude Code", "codex": "Codex", "opencode": "OpenCode"}
 FILES: Final = {
@@ -25,6 +27,7 @@ FILES: Final = {
 _SOON: Final = 2.0  # seconds after a turn in which the transcript is in the ledger
 _LATE: Final = 30.0  # seconds after which nobody waits for it any more
 _NOWHERE: Final = "postgresql://memory@127.0.0.1:1/memory"
+_TRIES: Final = 3
 _SLOW: Final = 2.0  # seconds; Codex alone would drop a server after one
 
 Row = tuple[str, dict[str, str]]
@@ -75,6 +78,9 @@ def _rows(packages: Packages, chosen: tuple[str, ...]) -> Iterator[Row]:
                 f"its transcript is there within {_SOON:.0f} s",
                 _each(chosen, lambda name: _captured(there, read[name], within=_SOON)),
             )
+        there.memory("connect", *chosen, "--yes", "--brief")
+        yield "a brief at session start", _each(chosen, lambda name: _briefed(there, name, marks))
+        there.memory("connect", *chosen, "--yes", "--no-brief")
         yield "the user's own notify still runs", _each(chosen, lambda name: _notified(there, name))
         yield from _hard_rows(there, chosen, files)
 
@@ -85,6 +91,8 @@ def _hard_rows(
     """Go on where the server has a hard time, then take everything back."""
     there.memory("connect", *chosen, "--yes", DATABASE_URL=_NOWHERE)
     yield "tools without a database", _each(chosen, lambda name: _has_tools(there, name))
+    there.memory("connect", *chosen, "--yes", DATABASE_URL=_handed_on())
+    yield "a missing address is told", _each(chosen, lambda name: _misses(there, name))
     there.memory("connect", *chosen, "--yes")
     _slow_down(there)
     yield (
@@ -161,6 +169,19 @@ def _reads(there: Stage, name: str, marks: dict[str, str], read: dict[str, Sessi
     return _mark(is_right, detail=f"{found}\n{_told(session)}\n{results}")
 
 
+def _briefed(there: Stage, name: str, marks: dict[str, str]) -> str:
+    """Look whether the model is told by itself what every client has settled."""
+    if name == "codex":  # its hooks have to be trusted by hand first
+        return "-"
+    for number in range(_TRIES):  # on a busy machine it is late, and a session waits for none
+        session = there.session(name, f"What holds here, {secrets.token_hex(6)}?")
+        for body in session.requests:
+            asked = json.dumps(body, ensure_ascii=False)
+            if INTRODUCTION in asked and all(mark in asked for mark in marks.values()):
+                return _mark(True, note=f"at try {number + 1}" if number else "")
+    return _mark(False, detail=_told(session))
+
+
 def _notified(there: Stage, name: str) -> str:
     return _mark((there.home / "notified").exists()) if name == "codex" else "-"
 
@@ -170,6 +191,19 @@ def _has_tools(there: Stage, name: str) -> str:
     session = there.session(name, "Who am I?", ("status", {}))
     results = session.results()
     is_right = len(results) == 1 and '"is_reachable"' in results[0]
+    return _mark(is_right, detail=f"{results}\n{_told(session)}")
+
+
+def _handed_on() -> str:
+    """Return an address with a password, which the clients' files only name."""
+    return _NOWHERE.replace("@", f":{secrets.token_hex(6)}@")
+
+
+def _misses(there: Stage, name: str) -> str:
+    """Start a client where the variable is not set that its file hands on."""
+    session = there.session(name, "Who am I?", ("status", {}))
+    results = session.results()
+    is_right = len(results) == 1 and '"database_url_missing"' in results[0]
     return _mark(is_right, detail=f"{results}\n{_told(session)}")
 
 
