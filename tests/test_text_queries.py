@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from memory.text import MAX_LEXEMES, MAX_QUERY_CHARS, query, snippet, tokens
 from memory.text.cleaning import displayable
+from memory.text.snippets import beginnings
+from memory.text.words import analyse, chunk_pattern
 
 any_text = st.text(st.characters(exclude_categories=()))
 words = st.text("abcdefgxyz\u00e9\u0436_", min_size=1, max_size=9)
@@ -148,3 +150,21 @@ def test_any_text_has_a_snippet(text: str, terms: list[str], width: int) -> None
 def test_a_snippet_of_hostile_text_takes_linear_time(unit: str) -> None:
     text = unit * (400_000 // len(unit))
     assert len(snippet(text, ["a", "\u732b", "zebra"], width=200, marks=("", ""))) <= 202
+
+
+WRITTEN = st.one_of(
+    st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=80),
+    st.from_regex(r"[A-Za-z]{1,12}(ying|ies|ied|ly|y|ing|ed|s)?([_./:@-]{1,2}\w{1,6}){0,4}"),
+    st.sampled_from(
+        ["dying", "skies", "idly", "a//b.py", "C++", "--no-verify", "v1.2.3", "x" * 99]
+    ),
+)
+
+
+@given(WRITTEN)
+def test_no_chunk_is_passed_over_that_gives_a_lexeme(written: str) -> None:
+    for chunk in chunk_pattern(written).findall(written):
+        for lexeme, _, _ in analyse(chunk)[0] if chunk.isascii() else ():
+            looked_for = beginnings([lexeme])
+            assert looked_for is not None
+            assert looked_for.search(chunk), (chunk, lexeme)
