@@ -24,7 +24,7 @@ from importers.report import Report
 from importers.tell import told
 from memory import log, postgres
 from memory.cli.checks import Check, Note
-from memory.cli.fault import STOPPED, described, end_output
+from memory.cli.fault import FAILED, STOPPED, ended
 from memory.cli.output import Json, print_json, say
 from memory.errors import InvalidInput
 from memory.machine import identify, settle, usual_label
@@ -43,8 +43,6 @@ __all__ = [
     "run",
     "watch_command",
 ]
-
-_FAILED = 1
 
 Client = Annotated[list[str], typer.Option("--client", help="Only this client; may be repeated.")]
 Root = Annotated[
@@ -88,20 +86,13 @@ def watch_command(
 
 def run(options: Options) -> int:
     """Run the importers as a program: errors become one line and the exit status."""
-    try:
+
+    def work() -> int:
         settings = Settings.from_environment()
         log.configure(settings.log_level)
         return asyncio.run(_run(options, settings))
-    except BrokenPipeError:
-        end_output()
-        return _FAILED
-    except Exception as error:  # noqa: BLE001 - the edge of the program: told in one line
-        code, words = described(error)
-        if options.as_json:
-            print_json({"is_error": True, "code": code, "error": words})
-        else:
-            print(f"memory-import: {' '.join(words.split())} ({code})", file=sys.stderr)
-        return _FAILED
+
+    return ended(work, name="memory-import", as_json=options.as_json)
 
 
 def checks(settings: Settings) -> Iterator[Check]:
@@ -202,7 +193,7 @@ async def _drain(options: Options, runner: "Runner") -> int:
 
     show = _show_json if options.as_json else _show
     is_whole = await drain(runner, told=show, descriptor=options.lock)
-    return 0 if is_whole else _FAILED
+    return 0 if is_whole else FAILED
 
 
 async def _import(options: Options, runner: "Runner") -> int:
@@ -211,7 +202,7 @@ async def _import(options: Options, runner: "Runner") -> int:
     with bar(quiet=options.as_json) as runner.progress:
         report = await read_all(runner)
     (_show_json if options.as_json else _show)(report)
-    return _FAILED if report.has_failed else STOPPED if report.stopped else 0
+    return FAILED if report.has_failed else STOPPED if report.stopped else 0
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:

@@ -20,7 +20,7 @@ from importers.cli import Client, Machine, Root
 from importers.progress import bar
 from importers.registry import importers_in, importers_of
 from memory import log
-from memory.cli.fault import described, end_output
+from memory.cli.fault import FAILED, ended
 from memory.cli.output import Json, one_line, print_json, say, table
 from memory.cli.plugins import as_command
 from memory.errors import InvalidInput
@@ -42,8 +42,6 @@ __all__ = [
     "verify_command",
 ]
 
-_FAILED: Final = 1
-_USAGE: Final = 2
 _VERDICTS: Final = {"changed": 3, "vanished": 4, "elsewhere": 5, "foreign": 6}
 _SHOWN: Final = 20  # entries with findings; the JSON answer has more
 
@@ -83,7 +81,7 @@ def coverage_command(
     else:
         show_coverage(clients, keepings)
     if not is_whole:
-        raise typer.Exit(_FAILED)
+        raise typer.Exit(FAILED)
 
 
 async def _cover(
@@ -192,7 +190,7 @@ def rescan_command(
     else:
         _show_rescan(found)
     if found.holding:
-        raise typer.Exit(_FAILED)
+        raise typer.Exit(FAILED)
 
 
 async def _rescan(
@@ -254,29 +252,14 @@ def rescan(arguments: Sequence[str]) -> int:
 
 def _program(function: Callable[..., None], name: str, arguments: Sequence[str]) -> int:
     """Run a command as a program of its own: errors become one line and the exit status."""
-    as_json = "--json" in arguments
-    try:
-        command = as_command(function, name)
-        status = command.main(
+    command = as_command(function, name)
+
+    def work() -> Any:
+        return command.main(
             list(arguments), prog_name=f"memory-import {name}", standalone_mode=False
         )
-        sys.stdout.flush()
-    except typer.TyperException as error:
-        return _fail("usage", error.format_message(), _USAGE, as_json=as_json)
-    except BrokenPipeError:
-        end_output()
-        return _FAILED
-    except Exception as error:  # noqa: BLE001 - the edge of the program: told in one line
-        return _fail(*described(error), _FAILED, as_json=as_json)
-    return status if isinstance(status, int) else 0
 
-
-def _fail(code: str, words: str, status: int, *, as_json: bool) -> int:
-    if as_json:
-        print_json({"is_error": True, "code": code, "error": words})
-    else:
-        print(f"memory-import: {' '.join(words.split())} ({code})", file=sys.stderr)
-    return status
+    return ended(work, name="memory-import", as_json="--json" in arguments)
 
 
 def _settings() -> Settings:

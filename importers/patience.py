@@ -11,7 +11,7 @@ from memory.errors import LedgerError
 __all__ = ["FIRST_BACKOFF", "LONGEST_BACKOFF", "Patience"]
 
 FIRST_BACKOFF: Final = 1.0
-LONGEST_BACKOFF: Final = 60.0
+LONGEST_BACKOFF: Final = 30.0
 
 
 @dataclass(slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from importers.regular import opened, status_of
 
 __all__ = ["Copies", "columns", "reading", "stamp"]
 
-BUSY_SECONDS: Final = 5.0  # how long SQLite itself waits for the client's lock
+BUSY_SECONDS: Final = 0.5  # for the client's lock, each time; the other stores wait meanwhile
 LOCK_ATTEMPTS: Final = 3  # some locks are refused at once, without that wait
 COPY_ATTEMPTS: Final = 5  # a database that changes while it is copied is copied again
 PAUSE_SECONDS: Final = 0.1

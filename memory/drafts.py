@@ -48,6 +48,7 @@ CLIENTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 STATE_KEY: Final = "state"
+_HASHED: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 _NAMES: Final = 1024  # remembered: every draft of a batch asks for the same few
 
 MEMORY_CALL: Final = "memory_call"
@@ -123,8 +124,7 @@ def session_attribute(session_id: uuid.UUID, attribute: str) -> str:
 
 def content_hash(*parts: object) -> bytes:
     """Return the sha-256 of JSON-safe values, with object keys sorted."""
-    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(text.encode()).digest()
+    return hashlib.sha256(_HASHED.encode(parts).encode()).digest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

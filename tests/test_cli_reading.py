@@ -97,7 +97,7 @@ def test_status_counts_what_each_client_has(environment: dict[str, str]) -> None
     held = {each["source_client"]: each["entries"] for each in found["totals"]}
     assert held == {"claude": 3, "codex": 1}
     text = shown(environment, "status")
-    assert re.search(r"^claude +1 +3 +2026-03-01 09:01Z", text, re.MULTILINE)
+    assert re.search(r"^claude +1 +3 +0 +0 +2026-03-01 09:01Z", text, re.MULTILINE)
     assert ":***@" in text
 
 

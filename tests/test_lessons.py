@@ -6,14 +6,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from eras import claude_file, claude_turn, ident, opencode_tables, stamp, write
 from imports import entries, run
 from proofs import proved
-from readings import read
+from readings import DATA, read
 
 from importers.claude import ClaudeImporter
 from importers.coverage import compare
 from importers.opencode import OpenCodeImporter
+from importers.registry import IMPORTERS
 from memory import crud
 from memory.database import Database
 
@@ -137,4 +139,15 @@ async def test_what_the_harness_said_is_kept_and_not_counted(
     assert len(await entries(database, "claude", ONE)) == 5
     (listed,) = await database.transact(crud.list_sessions)
     (total,) = await database.transact(crud.totals)
-    assert (listed.entries, total.entries) == (4, 4)
+    assert (listed.entries, total.entries, total.harness) == (4, 4, 1)
+
+
+@pytest.mark.parametrize("client", ["claude/2.1.332", "codex/0.171.0", "opencode/1.18.33"])
+async def test_what_an_import_appended_is_what_the_status_counts(
+    database: Database, client: str
+) -> None:
+    importer = IMPORTERS[client.partition("/")[0]]()
+    report = await run(database, DATA / client / "store", importer)
+    (total,) = await database.transact(crud.totals)
+    assert report.appended == total.entries + total.harness + total.attributes
+    assert min(total.entries, total.harness, total.attributes) > 0

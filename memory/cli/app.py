@@ -4,7 +4,6 @@ A command's module is imported only when that command runs: the database's libra
 a second to load, and `memory --help` needs none of them.
 """
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -16,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from memory.cli import plugins
-from memory.cli.fault import described, end_output
+from memory.cli.fault import ended
 from memory.errors import LedgerError
 
 __all__ = ["COMMANDS", "run"]
@@ -70,8 +69,6 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Each command's place and its one-line help, in the order of `memory --help`."""
 
-_FAILED: Final = 1
-_USAGE: Final = 2
 _EPILOG: Final = "Exit status: 0 done, 1 failed, 2 wrong usage, 3 (pg status) not running."
 
 
@@ -102,27 +99,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit status: 0 done, 1 failed, 2 wrong usage."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in takewhile(lambda each: each != "--", given)
-    try:
-        status = _group().main(given or ["--help"], prog_name="memory", standalone_mode=False)
-        sys.stdout.flush()
-    except typer.TyperException as error:
-        return _fail("usage", error.format_message(), _USAGE, as_json=as_json)
-    except BrokenPipeError:
-        end_output()
-        return _FAILED
-    except Exception as error:  # noqa: BLE001 - the edge of the program: told in one line
-        code, words = described(error)
-        return _fail(code, words, _FAILED, as_json=as_json)
-    return status if isinstance(status, int) else 0
 
+    def work() -> Any:
+        return _group().main(given or ["--help"], prog_name="memory", standalone_mode=False)
 
-def _fail(code: str, message: str, status: int, *, as_json: bool) -> int:
-    if as_json:
-        print(json.dumps({"is_error": True, "code": code, "error": message}))  # noqa: T201 - the answer
-    else:
-        line = " ".join(message.split())
-        print(f"memory: {line} ({code})", file=sys.stderr)  # noqa: T201 - for people
-    return status
+    return ended(work, name="memory", as_json=as_json)
 
 
 def _group() -> TyperGroup:

@@ -1,14 +1,21 @@
 """What a program of ours says about any error; its last line of defence against a traceback."""
 
+import json
 import os
 import sys
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
+
+import typer
 
 from memory import log
 from memory.errors import LedgerError
 from memory.program import typed
 
-__all__ = ["STOPPED", "described", "end_output"]
+__all__ = ["FAILED", "STOPPED", "USAGE", "described", "ended"]
+
+FAILED: Final = 1
+USAGE: Final = 2
 
 STOPPED: Final = 130
 """The exit status of a program that Ctrl-C ended, as a shell reports it."""
@@ -38,6 +45,28 @@ def described(error: Exception) -> tuple[str, str]:
     return "internal", typed(words)
 
 
-def end_output() -> None:
-    """Write no more to a reader that has seen enough; the interpreter must not flush again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def ended(work: Callable[[], Any], *, name: str, as_json: bool) -> int:
+    """Run the work of a program and return its exit status.
+
+    An error becomes one line under the program's name, or one object of JSON, and FAILED or USAGE.
+    """
+    try:
+        status = work()
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        return _told("usage", error.format_message(), USAGE, name=name, as_json=as_json)
+    except BrokenPipeError:  # the reader has seen enough; the interpreter must not flush again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except Exception as error:  # noqa: BLE001 - the edge of the program: told in one line
+        code, words = described(error)
+        return _told(code, words, FAILED, name=name, as_json=as_json)
+    return status if isinstance(status, int) else 0
+
+
+def _told(code: str, words: str, status: int, *, name: str, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({"is_error": True, "code": code, "error": words}))  # noqa: T201 - the answer
+    else:
+        print(f"{name}: {' '.join(words.split())} ({code})", file=sys.stderr)  # noqa: T201 - for people
+    return status

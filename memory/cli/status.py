@@ -160,13 +160,16 @@ def totals_table(totals: list[Total]) -> None:
             one_line(each.source_client),
             f"{each.sessions:,}",
             f"{each.entries:,}",
+            f"{each.harness:,}",
+            f"{each.attributes:,}",
             moment(each.first_at),
             moment(each.last_at),
             ago(each.last_at, now=now),
         ]
         for each in totals
     ]
-    table(["client", "sessions", "entries", "first", "last", ""], rows, right="sessions entries")
+    names = ["client", "sessions", "entries", "harness", "attributes", "first", "last", ""]
+    table(names, rows, right="sessions entries harness attributes")
 
 
 def total_facts(each: Total) -> dict[str, Any]:
@@ -175,6 +178,8 @@ def total_facts(each: Total) -> dict[str, Any]:
         "source_client": each.source_client,
         "sessions": each.sessions,
         "entries": each.entries,
+        "harness": each.harness,
+        "attributes": each.attributes,
         "first_at": iso(each.first_at),
         "last_at": iso(each.last_at),
     }

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.crud.said import said
 from memory.database.statements import rows_of
-from memory.drafts import MEMORY_CALL, OWN_KINDS
+from memory.drafts import MEMORY_CALL, OWN_KINDS, Kind
 from memory.errors import NotFound
 from memory.models import Entry, Session
 
@@ -37,13 +37,16 @@ _ENTRY_AND_NEWER: Final = f"""
 class Total:
     """What one client has in the ledger; times are of the client's own clock.
 
-    Attributes of sessions and bindings of directories are no client's words and not counted,
-    nor is what the harness said.
+    ``entries`` is what people, models and tools said, ``harness`` what the client's own program
+    added; ``attributes`` are those of sessions. An import appends these three; bindings of
+    directories and names of machines are made beside it.
     """
 
     source_client: str
     sessions: int
     entries: int
+    harness: int
+    attributes: int
     first_at: datetime | None
     last_at: datetime | None
 
@@ -113,24 +116,34 @@ async def totals(session: AsyncSession) -> list[Total]:
         select(Session.source_client, func.count()).group_by(Session.source_client)
     )
     sessions = {client: count for client, count in counted}  # noqa: C416 - a row is no plain pair
+    is_own = Entry.kind.in_(OWN_KINDS)
+    is_said = and_(~is_own, said())
     rows = await session.execute(
         select(
             Entry.source_client,
-            func.count(),
-            func.min(Entry.occurred_at),
-            func.max(Entry.occurred_at),
-        )
-        .where(Entry.kind.not_in(OWN_KINDS), said())
-        .group_by(Entry.source_client)
+            func.count().filter(is_said),
+            func.count().filter(~is_own, ~said()),
+            func.count().filter(Entry.kind == Kind.SESSION),
+            func.min(Entry.occurred_at).filter(is_said),
+            func.max(Entry.occurred_at).filter(is_said),
+        ).group_by(Entry.source_client)
     )
-    entries = {client: (count, first, last) for client, count, first, last in rows}
+    nothing: tuple[int, int, int, datetime | None, datetime | None] = (0, 0, 0, None, None)
+    held = {
+        client: (entries, harness, attributes, first, last)
+        for client, entries, harness, attributes, first, last in rows
+    }
+    entries = {client for client, counts in held.items() if counts[0]}
     return [
         Total(
             source_client=client,
             sessions=sessions.get(client, 0),
-            entries=entries.get(client, (0, None, None))[0],
-            first_at=entries.get(client, (0, None, None))[1],
-            last_at=entries.get(client, (0, None, None))[2],
+            entries=counts[0],
+            harness=counts[1],
+            attributes=counts[2],
+            first_at=counts[3],
+            last_at=counts[4],
         )
         for client in sorted({*sessions, *entries})
+        for counts in (held.get(client, nothing),)
     ]

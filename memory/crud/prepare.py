@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any, Final
 
 from memory import crud_secret, text
@@ -28,7 +29,8 @@ LATEST: Final = datetime(9000, 1, 1, tzinfo=UTC)
 """Times outside are a client's way to say "none" (year 1, year 9999), and near infinity."""
 
 _NAMES: Final = ("source_client", "provider")
-_SHORT_FIELDS: Final = ("source_client", "provider", "machine", "source_id", "role", "key")
+_SHORT_FIELDS: Final = (*_NAMES, "machine", "source_id", "role", "key")
+_SHORT_VALUES: Final = attrgetter(*_SHORT_FIELDS)
 
 
 @dataclass(slots=True)
@@ -102,6 +104,11 @@ def _prepare(draft: Draft, now: datetime, *, imported: bool) -> Prepared:
 
 def _clean(draft: Draft) -> Draft:
     """Return the draft itself when there is nothing to replace, which is nearly always so."""
+    short = _SHORT_VALUES(draft)
+    if text.is_storable(draft.content, draft.payload, draft.origin, *short) and all(
+        spelled(name) == name for name in short[: len(_NAMES)]
+    ):
+        return draft
     changes: dict[str, Any] = {}
     content, replaced = text.clean(draft.content)
     payload, in_payload = text.clean_json(draft.payload)

@@ -68,7 +68,7 @@ class Database:
         return await self._transact(work)  # nothing had begun: there was no connection
 
     async def _transact(self, work: Callable[[AsyncSession], Awaitable[T]]) -> T:
-        with translated():
+        with translated(self.settings):
             sessions = await self._open()
             self._running += 1
             try:

@@ -68,7 +68,7 @@ def take_dump(settings: Settings, *, revision: str) -> Path:
 
 
 def _server_major(settings: Settings) -> int:
-    with translated(), owner_engine(settings).connect() as connection:
+    with translated(settings, is_owner=True), owner_engine(settings).connect() as connection:
         number = connection.scalar(text("SELECT current_setting('server_version_num')::int"))
     return int(number or 0) // 10_000
 

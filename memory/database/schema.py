@@ -56,7 +56,7 @@ def alembic_config(settings: Settings) -> Config:
 
 
 def _revision(settings: Settings) -> str | None:
-    with translated(), owner_engine(settings).connect() as connection:
+    with translated(settings, is_owner=True), owner_engine(settings).connect() as connection:
         table = f'"{settings.ledger}".alembic_version'
         found = connection.scalar(text("SELECT to_regclass(:name)::text"), {"name": table})
         if not found:
@@ -142,7 +142,7 @@ def _init_schema(settings: Settings, *, upgrade: bool) -> SchemaStatus:
             " which shows what it does and takes a dump first. Other windows go on afterwards.",
             code="schema_outdated",
         )
-    with translated():
+    with translated(settings, is_owner=True):
         if status is not SchemaStatus.CURRENT:
             command.upgrade(alembic_config(settings), "head")
             if status is SchemaStatus.EMPTY and settings.ledger != _USUAL_LEDGER:

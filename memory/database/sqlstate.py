@@ -9,6 +9,7 @@ from asyncpg import PostgresError
 from sqlalchemy.exc import DBAPIError, InterfaceError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from memory.database.unreachable import unreachable
 from memory.errors import (
     AppendOnly,
     Conflict,
@@ -17,6 +18,7 @@ from memory.errors import (
     SchemaMismatch,
     Unavailable,
 )
+from memory.settings import Settings
 
 __all__ = ["is_transient", "sqlstate_of", "translated"]
 
@@ -29,6 +31,11 @@ _AUTH: Final = (
     Unavailable,
     "auth_failed",
     "The database refused the user or password; check DATABASE_URL.",
+)
+_NO_ENTRY: Final = (
+    Unavailable,
+    "auth_failed",
+    "The database lets this user not in from here; see sslmode in DATABASE_URL, or its pg_hba.conf.",
 )
 _VALUE: Final = (
     InvalidInput,
@@ -58,7 +65,7 @@ _ERRORS: Final[Mapping[str, tuple[type[LedgerError], str, str]]] = {
         "The database role lacks the right for this; see MEMORY_OWNER_URL in the README.",
     ),
     "28P01": _AUTH,
-    "28000": _AUTH,
+    "28000": _NO_ENTRY,
     "3D000": (
         Unavailable,
         "no_database",
@@ -101,8 +108,11 @@ def is_transient(error: BaseException) -> bool:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Raise the ledger's error in place of a driver's."""
+def translated(settings: Settings | None = None, *, is_owner: bool = False) -> Iterator[None]:
+    """Raise the ledger's error in place of a driver's.
+
+    Settings, and whether the connection is the owner's, say what to do when there is none.
+    """
     try:
         yield
     except LedgerError:
@@ -113,18 +123,20 @@ def translated() -> Iterator[None]:
             code="too_many_connections",
         ) from None
     except (DBAPIError, PostgresError) as error:
-        raise _by_state(error) from error
+        raise _by_state(error, settings, is_owner=is_owner) from error
     except (OSError, TimeoutError, InterfaceError, AsyncpgInterfaceError) as error:
-        raise Unavailable from error
+        raise unreachable(error, settings, is_owner=is_owner) from error
     except SQLAlchemyError as error:
         raise LedgerError from error
 
 
-def _by_state(error: BaseException) -> LedgerError:
+def _by_state(error: BaseException, settings: Settings | None, *, is_owner: bool) -> LedgerError:
     """Return the ledger's error for a driver's; nothing of its text is kept, it may hold user data."""
     state = sqlstate_of(error)
     for prefix in (state, state[:2]):
         if prefix in _ERRORS:
             kind, code, message = _ERRORS[prefix]
+            if (kind, code) == _GONE[:2]:
+                return unreachable(error, settings, is_owner=is_owner)
             return kind(message, code=code)
     return LedgerError(f"The database failed with SQLSTATE {state}; its log says more.")

@@ -1,6 +1,6 @@
 """Text on its way in and out: cleaned for storage and display, cut into words for search."""
 
-from memory.text.cleaning import MAX_DEPTH, clean, clean_json, displayable, rebuild
+from memory.text.cleaning import MAX_DEPTH, clean, clean_json, displayable, is_storable, rebuild
 from memory.text.folding import fold
 from memory.text.lexemes import MAX_TSVECTOR_BYTES, tsquery_word, tsvector
 from memory.text.queries import MAX_LEXEMES, MAX_QUERY_CHARS, Query, query
@@ -20,6 +20,7 @@ __all__ = [
     "clean_json",
     "displayable",
     "fold",
+    "is_storable",
     "query",
     "rebuild",
     "snippet",

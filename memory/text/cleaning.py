@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any, Final
 
 from memory.errors import InvalidInput
@@ -18,6 +17,7 @@ __all__ = [
     "clean",
     "clean_json",
     "displayable",
+    "is_storable",
     "rebuild",
 ]
 
@@ -67,6 +67,16 @@ def clean(text: str) -> tuple[str, int]:
     return text.replace("\x00", NUL_SYMBOL), count + pairs + lone
 
 
+def is_storable(*values: Any) -> bool:
+    """Tell, quickly, that JSON values need no cleaning, which is nearly always so.
+
+    Of what is doubtful `clean` and `clean_json` decide. To build a value anew would cost an append
+    more than its statements.
+    """
+    found: list[str] = []
+    return all(_gather(each, MAX_DEPTH, found) for each in values) and _is_clean("".join(found))
+
+
 def clean_json(value: Any) -> tuple[Any, int]:
     """Clean every string and key of a JSON value, and say how many replacements that took.
 
@@ -74,7 +84,7 @@ def clean_json(value: Any) -> tuple[Any, int]:
     "-Infinity". Where nothing is to be done, the value itself comes back. Raises InvalidInput for
     what is no JSON, or nested deeper than MAX_DEPTH.
     """
-    if _is_fit(value, MAX_DEPTH):
+    if is_storable(value):
         return value, 0
     count = 0
 
@@ -163,26 +173,34 @@ class _Rebuild:
         return built
 
 
-def _is_fit(node: Any, depth: int) -> bool:
-    """Tell, quickly, that a JSON value needs no cleaning; what is doubtful is not fit.
+def _gather(node: Any, depth: int, found: list[str]) -> bool:
+    """Add a JSON value's strings and keys to a list; return whether all else is fit to be stored.
 
-    Nearly every value is fit, and building it anew would cost an append more than its statements.
+    What is doubtful is not fit.
     """
     kind = type(node)
     if kind is str:
-        return _is_clean(node)
-    if node is None or kind is int or kind is bool:
+        found.append(node)
         return True
+    if kind is dict:
+        return depth > 0 and _gather_members(node, depth - 1, found)
+    if kind is list:
+        return depth > 0 and all(_gather(each, depth - 1, found) for each in node)
     if kind is float:
         return math.isfinite(node)
-    if depth == 0 or (kind is not dict and kind is not list):
-        return False
-    if kind is dict:
-        for key in node:
-            if type(key) is not str or not _is_clean(key):
-                return False
-        node = node.values()
-    return all(map(_is_fit, node, repeat(depth - 1)))
+    return node is None or kind is int or kind is bool
+
+
+def _gather_members(node: dict[Any, Any], depth: int, found: list[str]) -> bool:
+    for key, each in node.items():
+        if type(key) is not str:
+            return False
+        found.append(key)
+        if type(each) is str:  # most are, and a call costs more than all the rest
+            found.append(each)
+        elif not _gather(each, depth, found):
+            return False
+    return True
 
 
 def _is_clean(text: str) -> bool:
