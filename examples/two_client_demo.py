@@ -1,7 +1,7 @@
 """Claude Code and Codex share one ledger: a program that shows it, and fails when it is not so.
 
 Two real MCP servers, one for each client, as the clients start them; what each is told and
-answers goes over its standard input and output.
+answers goes over its standard input and output. It may be started by its path as well.
 
     python -m examples.two_client_demo
 """
@@ -13,14 +13,19 @@ import tempfile
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from mcp import Client, Implementation, MCPError, StdioServerParameters
 from mcp_types import TextContent
 
-from examples.demo_database import fresh_database
 from memory.errors import LedgerError
 from memory.settings import Settings
+
+if not __package__:  # started by its path: the folder above holds the package
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from examples.demo_database import fresh_database
 
 __all__ = ["main"]
 

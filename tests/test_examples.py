@@ -73,6 +73,24 @@ def test_the_demo_runs_wherever_database_url_points(environment: dict[str, str])
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_demo_may_be_started_by_its_path(
+    environment: dict[str, str], settings: Settings, tmp_path: Path
+) -> None:
+    del environment["PYTHONPATH"]
+    program = ROOT / "examples" / "two_client_demo.py"
+    done = subprocess.run(
+        [sys.executable, program],
+        env={**environment, "DEMO_DATABASE_URL": of(settings, "postgres")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "names the database 'postgres'" in done.stderr
+
+
 @pytest.mark.parametrize("database", ["memory", "postgres", "template1"])
 def test_the_demo_does_not_reset_a_database_that_is_not_its_own(
     environment: dict[str, str], settings: Settings, database: str
