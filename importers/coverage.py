@@ -3,9 +3,10 @@
 import asyncio
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,15 +16,20 @@ from importers.base import Importer, Source, Store
 from importers.keeping import SOON_DAYS, keeping
 from importers.registry import importers_of
 from importers.regular import status_of
+from importers.rounds import FOLDER, rounds
 from importers.run import GONE, without_gone
 from importers.standby import lock_name
 from memory import crud
 from memory.cli.checks import Check
+from memory.cli.output import ago
 from memory.crud.lock import try_lock
 from memory.database import Database
 from memory.settings import Settings
 
-__all__ = ["Coverage", "compare", "covered", "gaps_of", "is_being_written"]
+__all__ = ["Coverage", "compare", "covered", "gaps_of", "is_being_written", "watching"]
+
+HANGING_SECONDS: Final = 3600.0
+"""An importer that watches ends a pass every few seconds; one file may take minutes."""
 
 WRITING_SECONDS: Final = 60.0
 """A source that changed so recently is being written; that it is ahead of the ledger is no fault."""
@@ -97,8 +103,29 @@ def covered(settings: Settings) -> Iterator[Check]:
         for store in stores:
             if store.provider == "claude":
                 yield _retention(store.root, states[importer.provider])
-    said = f"an importer watches {', '.join(watched)}" if watched else "no importer is watching"
-    yield Check("watch", ok=True, detail=said)
+    yield watching(settings, watched)
+
+
+def watching(settings: Settings, watched: Sequence[str]) -> Check:
+    """Say which clients an importer watches, and whether it still comes to the end of its passes."""
+    if not watched:
+        return Check("watch", ok=True, detail="no importer is watching")
+    said = f"an importer watches {', '.join(watched)}"
+    ended = [
+        max(each.good_at, each.failed_at)
+        for each in rounds(settings.home / FOLDER)
+        if each.client in watched and not each.root
+    ]
+    if not any(ended):
+        return Check("watch", ok=True, detail=f"{said}; its first pass goes on")
+    oldest = datetime.fromtimestamp(min(each for each in ended if each), UTC)
+    now = datetime.now(UTC)
+    return Check(
+        "watch",
+        ok=(now - oldest).total_seconds() < HANGING_SECONDS,
+        detail=f"{said}; its last pass ended {ago(oldest, now=now)}",
+        remedy="Stop the importer (Ctrl-C, or your service), and start it again: memory watch",
+    )
 
 
 async def _known(

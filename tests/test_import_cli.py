@@ -20,10 +20,11 @@ from importers import coverage
 from importers.base import Source, Store, Unreadable
 from importers.claude import ClaudeImporter
 from importers.claude.retention import retention_days, writes_nothing
-from importers.coverage import Coverage, compare, covered
+from importers.coverage import Coverage, compare, covered, watching
 from importers.options import Options, parse
 from importers.progress import LINE_SECONDS, bar
 from importers.report import MAX_DETAILS, ClientReport, Failed, Happened, Report
+from importers.rounds import FOLDER, rounds_in
 from importers.run import GONE, Progress
 from importers.standby import lock_name
 from importers.tell import told
@@ -32,6 +33,7 @@ from memory import crud
 from memory.crud.lock import try_lock
 from memory.database import Database
 from memory.program import typed
+from memory.settings import Settings
 
 STORE = DATA / "claude" / "1.0.40" / "store"
 SECONDS = 60  # until a test gives up
@@ -210,6 +212,26 @@ async def test_the_doctor_compares_the_disk_with_the_ledger(
     (home / ".claude" / "settings.json").write_text('{"cleanupPeriodDays": 0}')
     warned = await asyncio.to_thread(lines)
     assert warned["claude keeps"]["ok"] is False
+
+
+def test_an_importer_that_hangs_is_told_by_when_its_last_pass_ended(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, machine="m")
+    assert watching(settings, []).detail == "no importer is watching"
+    assert watching(settings, ["claude"]).detail.endswith("its first pass goes on")
+    rounds_in(settings, None).note(
+        Report(clients=[ClientReport(provider=name) for name in ("claude", "codex")])
+    )
+    fresh = watching(settings, ["claude", "codex"])
+    assert fresh.ok
+    assert fresh.detail.startswith("an importer watches claude, codex; its last pass ended")
+    path = tmp_path / FOLDER / "codex.json"
+    written = json.loads(path.read_text("utf-8"))
+    old = {**written, "good_at": written["good_at"] - coverage.HANGING_SECONDS}
+    path.write_text(json.dumps(old), "utf-8")
+    assert watching(settings, ["claude"]).ok
+    hanging = watching(settings, ["claude", "codex"])
+    assert not hanging.ok
+    assert "memory watch" in hanging.remedy
 
 
 async def test_coverage_tells_what_is_new_gone_and_being_written(
