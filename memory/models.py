@@ -25,7 +25,7 @@ from sqlalchemy import (
     Uuid,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql.base import ischema_names
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import UserDefinedType
@@ -238,8 +238,11 @@ class Search(Base):
     generation: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     ordinal: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     entry_id: Mapped[uuid.UUID] = mapped_column()
-    words: Mapped[Any] = mapped_column(TSVECTOR, nullable=False)
     length: Mapped[int] = mapped_column(Integer)
+    labels: Mapped[str] = mapped_column(Text)
+    lexemes: Mapped[str] = mapped_column(Text)
+    ends: Mapped[bytes] = mapped_column(LargeBinary)
+    positions: Mapped[bytes] = mapped_column(LargeBinary)
 
 
 class SearchProgress(Base):

@@ -10,23 +10,18 @@ from memory.search import hints, labels, ranking
 from memory.search import scores as scoring
 from memory.search.candidates import Candidate
 from memory.search.dates import named_times
+from memory.search.labels import Carried
 from memory.search.source import Source
 
 NOW = datetime(2026, 9, 27, 12, tzinfo=UTC)
 
 
-def candidate(
-    number: int = 1, *, client: str = "codex", speaker: str = "", **places: str
-) -> Candidate:
+def candidate(number: int = 1, *places: str, client: str = "codex", speaker: str = "") -> Candidate:
     return Candidate(
         id=UUID(int=number),
-        places=places,
+        places={each: [1] for each in places},
         length=10,
-        client=client,
-        kind="message",
-        role="user",
-        session="",
-        speaker=speaker,
+        carried=Carried(client, "message", "user", "", speaker),
         ordinal=number,
     )
 
@@ -130,8 +125,8 @@ def test_a_name_weighs_nothing_beside_other_words() -> None:
 
 def test_who_spoke_and_when_are_parts_of_the_score() -> None:
     asked = hints.hints_of("when did codex say it, on 2026-09-27?", (), now=NOW)
-    told = candidate(1, yesterday="1B", port="2B")
-    other = candidate(2, client="claude", port="2B")
+    told = candidate(1, "yesterday", "port")
+    other = candidate(2, "port", client="claude")
     scores: scoring.Scores = {told.id: {}, other.id: {}}
     moments = {told.id: NOW, other.id: NOW.replace(year=2020)}
     scoring.add_hints(scores, {told.id: told, other.id: other}, moments, asked)

@@ -17,9 +17,10 @@ from memory import search
 from memory.database import Database
 from memory.search import lookup, matches, place, postings, ranking
 from memory.search.candidates import Candidate
-from memory.search.document import RULES, Document
-from memory.search.labels import Condition
+from memory.search.document import RULES
+from memory.search.labels import Carried, Condition
 from memory.search.place import Progress, State
+from memory.search.places import pack, stand_in_order, unpack
 from memory.search.postings import FANOUT, Piece, due
 from memory.search.segments import (
     BLOCK,
@@ -154,7 +155,9 @@ def source_of(number: int, session: int) -> Source:
 
 
 def reference(
-    documents: Sequence[Document], sources: Sequence[Source], weights: dict[str, float]
+    documents: Sequence[tuple[dict[str, int], int]],
+    sources: Sequence[Source],
+    weights: dict[str, float],
 ) -> tuple[list[float], dict[int, float]]:
     """Return gains by entry and scores by session, one entry after the other."""
     average = 10.0
@@ -162,15 +165,15 @@ def reference(
     counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
     lengths: Counter[int] = Counter()
     for number, (each, source) in enumerate(zip(documents, sources, strict=True)):
-        places = {word: ",".join(["1"] * count) for word, count in each.counts.items()}
-        candidate = Candidate(
-            source.id, places, each.length, "codex", "message", "user", "", "", number
-        )
+        found, length = each
+        places = {word: [1] * count for word, count in found.items()}
+        carried = Carried("codex", "message", "user", "", "")
+        candidate = Candidate(source.id, places, length, carried, number)
         gains.append(ranking.bm25(candidate, weights, average=average))
-        if source.session_id and any(word in each.counts for word in weights):
-            lengths[source.session_id.int] += each.length
+        if source.session_id and any(word in found for word in weights):
+            lengths[source.session_id.int] += length
             counts[source.session_id.int].update(
-                {word: n for word, n in each.counts.items() if weights.get(word)}
+                {word: n for word, n in found.items() if weights.get(word)}
             )
     mean = max(1.0, sum(lengths.values()) / max(1, len(lengths)))
     scores = {}
@@ -194,8 +197,8 @@ def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int) -> None:
     size = chooser.randrange(1, 40)
     sources = [source_of(number, chooser.randrange(4)) for number in range(1, size + 1)]
     documents = [
-        Document("", {w: chooser.randrange(1, 9) for w in WORDS[:3] if chooser.random() < 0.5},
-                 chooser.randrange(1, 60), 1.0)
+        ({w: chooser.randrange(1, 9) for w in WORDS[:3] if chooser.random() < 0.5},
+         chooser.randrange(1, 60))
         for _ in range(size)
     ]  # fmt: skip
     cut = chooser.randrange(size + 1)
@@ -205,8 +208,8 @@ def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int) -> None:
         (BLOCK, sources[cut:], documents[cut:]),
     ):
         growing = Growing(first)
-        for source, document in zip(some, texts, strict=True):
-            growing.add(source, document)
+        for source, (found, length) in zip(some, texts, strict=True):
+            growing.add(source, found, length=length, weight=1.0)
         held.append(segment_of(first, growing.columns()))
         terms.append({term: posting_of(first, *stored) for term, *stored in growing.postings()})
     weights = {"apple": 2.0, "pear": 0.5, "plum": 0.0}
@@ -214,13 +217,13 @@ def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int) -> None:
     ranked = matches.rank(matched, weights, average=10.0)
     gains, sessions = reference(documents, sources, weights)
     numbers = [*range(cut), *range(BLOCK, BLOCK + size - cut)]
-    assert sum(matched.counts) == sum(bool(each.counts) for each in documents)
+    assert sum(matched.counts) == sum(bool(found) for found, _ in documents)
     for number, gain, source in zip(numbers, gains, sources, strict=True):
         by_words, by_session = ranked.of(number)
         assert by_words == pytest.approx(gain, rel=1e-4)
         expected = sessions.get(source.session_id.int, 0.0) if source.session_id else 0.0
         assert by_session == pytest.approx(expected, rel=1e-4)
-    keys = {n: sum(ranked.of(n)) for n, each in zip(numbers, documents, strict=True) if each.counts}
+    keys = {n: sum(ranked.of(n)) for n, each in zip(numbers, documents, strict=True) if each[0]}
     best = ranked.best(5, session=0.5)
     assert len(best) == min(5, len(keys))
     assert set(best) <= keys.keys()
@@ -242,7 +245,7 @@ def test_filters_leave_what_meets_them(
     growing = Growing(0)
     for number in range(1, 4):
         labels = {"=client/codex": 1} if number < 3 else {}
-        growing.add(source_of(number, 0), Document("", {"apple": 1, **labels}, 3, 1.0))
+        growing.add(source_of(number, 0), {"apple": 1, **labels}, length=3, weight=1.0)
     segment = segment_of(0, growing.columns())
     terms = {term: posting_of(0, *stored) for term, *stored in growing.postings()}
     found = matches.match([segment], [terms], ["apple"], [condition], since=since)
@@ -252,9 +255,42 @@ def test_filters_leave_what_meets_them(
     assert list(matches.holding_all(found, ["apple"])) == expected[::-1]
 
 
+POSITIONS = st.dictionaries(
+    st.text("abcdef\u732b_/.-", min_size=1, max_size=6),
+    st.lists(st.integers(0, 70_000), min_size=1, max_size=8).map(sorted),
+    max_size=12,
+)
+
+
+@given(POSITIONS, st.sampled_from([65_535, 65_536]))
+def test_packed_places_give_back_what_was_packed(
+    positions: dict[str, list[int]], length: int
+) -> None:
+    kept = {word: [min(at, length) for at in places] for word, places in positions.items()}
+    stored = pack(kept, length=length)
+    assert unpack(stored, [*kept, "none", "\u732b"], length=length) == kept
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([(0, "a")], True),
+        ([(0, "a"), (1, "b")], True),
+        ([(0, "a"), (2, "b")], False),
+        ([(3, "a"), (4, "b"), (6, "a")], True),
+        ([(0, "b"), (1, "a")], False),
+        ([(0, "a"), (1, "c")], False),
+    ],
+)
+def test_words_stand_in_order_at_their_distances(
+    words: list[tuple[int, str]], expected: bool
+) -> None:
+    assert stand_in_order({"a": [1, 4], "b": [2]}, words) is expected
+
+
 def test_counts_lengths_and_times_are_kept_within_their_bounds() -> None:
     growing = Growing(0)
-    growing.add(source_of(1, 7), Document("", {"apple": 1_000}, 100_000, 0.4))
+    growing.add(source_of(1, 7), {"apple": 1_000}, length=100_000, weight=0.4)
     segment = segment_of(0, growing.columns())
     (_, *stored), = growing.postings()  # fmt: skip
     assert posting_of(0, *stored).counts.tolist() == [255]

@@ -10,7 +10,7 @@ from search_fixtures import NOON, append, ask, index_all, message
 from memory.database import Database
 from memory.search import matches, ranking, scores
 from memory.search.candidates import Candidate
-from memory.search.document import Document
+from memory.search.labels import Carried
 from memory.search.segments import Growing, posting_of, segment_of
 from memory.search.source import Source
 from memory.search.voices import weight_of
@@ -45,8 +45,14 @@ async def test_every_word_of_a_text_finds_it(
             assert entry_id in {hit.entry.id for hit in answer.hits}, piece
 
 
-PLACES = st.lists(st.integers(1, 40), min_size=1, max_size=6, unique=True).map(
-    lambda places: ",".join(f"{place}A" for place in sorted(places))
+PLACES = st.lists(st.integers(1, 40), min_size=1, max_size=6, unique=True).map(sorted)
+CARRIED = st.builds(
+    Carried,
+    client=st.just("codex"),
+    kind=st.sampled_from(["message", "fact"]),
+    role=st.sampled_from(["user", "tool_call", "tool_result", ""]),
+    session=st.sampled_from(["", "1" * 32, "2" * 32, "3" * 32]),
+    speaker=st.just(""),
 )
 CANDIDATES = st.lists(
     st.builds(
@@ -54,9 +60,7 @@ CANDIDATES = st.lists(
         id=st.uuids(),
         places=st.dictionaries(st.sampled_from(["warm", "cach", "night"]), PLACES, min_size=1),
         length=st.integers(0, 10_000),
-        kind=st.sampled_from(["message", "fact"]),
-        role=st.sampled_from(["user", "tool_call", "tool_result", ""]),
-        session=st.sampled_from(["", "1" * 32, "2" * 32, "3" * 32]),
+        carried=CARRIED,
     ),
     max_size=30,
     unique_by=lambda each: each.id,
@@ -69,18 +73,18 @@ def ranked(found: list[Candidate], weights: dict[str, float], average: float) ->
     for each in found:
         source = Source(
             id=each.id,
-            kind=each.kind,
-            role=each.role,
+            kind=each.carried.kind,
+            role=each.carried.role,
             key=None,
             source_client="codex",
             project_id=None,
-            session_id=uuid.UUID(each.session) if each.session else None,
+            session_id=uuid.UUID(each.carried.session) if each.carried.session else None,
             occurred_at=NOON,
             content="",
         )
-        counts = {word: len(each.positions(word)) for word in each.places}
-        weight = weight_of(each.kind, each.role)
-        growing.add(source, Document("", counts, each.length, weight))
+        counts = {word: len(places) for word, places in each.places.items()}
+        weight = weight_of(each.carried.kind, each.carried.role)
+        growing.add(source, counts, length=each.length, weight=weight)
     postings = {term: posting_of(0, *stored) for term, *stored in growing.postings()}
     segment = segment_of(0, growing.columns())
     return matches.rank(matches.match([segment], [postings], weights, []), weights, average=average)

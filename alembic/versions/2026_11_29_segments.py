@@ -16,8 +16,11 @@ CREATE TABLE search (
     generation integer NOT NULL,
     ordinal integer NOT NULL,
     entry_id uuid NOT NULL,
-    words tsvector NOT NULL,
     length integer NOT NULL,
+    labels text NOT NULL,
+    lexemes text NOT NULL,
+    ends bytea NOT NULL,
+    positions bytea NOT NULL,
     CONSTRAINT pk_search PRIMARY KEY (generation, ordinal),
     CONSTRAINT uq_search_generation_entry_id UNIQUE (generation, entry_id)
 );

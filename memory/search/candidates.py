@@ -1,6 +1,5 @@
 """The entries worth a close look: their words and where these stand."""
 
-import re
 import uuid
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
@@ -8,7 +7,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.database.statements import rows_of
-from memory.search.labels import CARRIED, MARK
+from memory.search.labels import Carried
+from memory.search.places import Places, unpack
 
 __all__ = [
     "BY_ENTRY",
@@ -20,20 +20,12 @@ __all__ = [
     "read_entries",
 ]
 
-# Neither words nor labels hold a quote or a blank; labels stand side by side, in this order.
-_WORDS: Final = re.compile(r"'([^'=][^']*)':([0-9A-D,]+)")
-_LABELS: Final = re.compile("".join(f"(?:'{name}([^']*)':1A ?)?" for name in CARRIED))
-
-# ``setweight`` marks the words looked for with the weight A and ``ts_filter`` keeps what has it,
-# labels too: reading six times fewer words than ``unnest`` would (measured).
 _READ: Final = """
-    SELECT entry_id, ordinal, length,
-        ts_filter(setweight(words, 'A', $1::text[]), '{a}')::text AS found
-    FROM search WHERE generation = $2
+    SELECT entry_id, ordinal, length, labels, lexemes, ends, positions FROM search
+    WHERE generation = $1
 """
-BY_ORDINAL: Final = _READ + " AND ordinal = ANY ($3::int[])"
-BY_ENTRY: Final = _READ + " AND entry_id = ANY ($3::uuid[])"
-
+BY_ORDINAL: Final = _READ + " AND ordinal = ANY ($2::int[])"
+BY_ENTRY: Final = _READ + " AND entry_id = ANY ($2::uuid[])"
 ORDINALS: Final = """
     SELECT entry_id, ordinal FROM search WHERE generation = $1 AND entry_id = ANY ($2::uuid[])
 """
@@ -42,25 +34,16 @@ ORDINALS: Final = """
 class Candidate(NamedTuple):
     """An entry that may answer a query.
 
-    ``places`` gives each lexeme that was read of it with its positions as PostgreSQL writes them:
-    ``3A,17A``. ``length`` is in words; ``session`` is the session's id in hexadecimal; ``speaker``
-    see `memory.search.labels.speaker_of`; ``ordinal`` is its number in the index.
+    ``places`` gives each lexeme that was read of it with its positions: numbers of words from 0.
+    ``length`` is in words; what it ``carried`` see `memory.search.labels`; ``ordinal`` is its
+    number in the index.
     """
 
     id: uuid.UUID
-    places: dict[str, str]
+    places: dict[str, list[int]]
     length: int
-    client: str
-    kind: str
-    role: str
-    session: str
-    speaker: str
+    carried: Carried
     ordinal: int
-
-    def positions(self, lexeme: str) -> list[int]:
-        """Return where a lexeme occurs: numbers of words from 1."""
-        places = self.places.get(lexeme, "")
-        return [int(place.rstrip("ABCD")) for place in places.split(",")] if places else []
 
 
 async def read(
@@ -69,8 +52,8 @@ async def read(
     """Return the entries with these numbers, and where in them the lexemes stand."""
     if not ordinals:
         return []
-    rows = await rows_of(session, BY_ORDINAL, list(lexemes), generation, list(ordinals))
-    return [_candidate(row) for row in rows]
+    rows = await rows_of(session, BY_ORDINAL, generation, list(ordinals))
+    return [_candidate(row, lexemes) for row in rows]
 
 
 async def read_entries(
@@ -82,8 +65,8 @@ async def read_entries(
     """Return those of some entries that are indexed, and where in them the lexemes stand."""
     if not ids:
         return []
-    rows = await rows_of(session, BY_ENTRY, list(lexemes), generation, list(ids))
-    return [_candidate(row) for row in rows]
+    rows = await rows_of(session, BY_ENTRY, generation, list(ids))
+    return [_candidate(row, lexemes) for row in rows]
 
 
 async def ordinals(
@@ -96,14 +79,12 @@ async def ordinals(
     return {row["entry_id"]: row["ordinal"] for row in rows}
 
 
-def _candidate(row: Any) -> Candidate:
-    """Read what ``ts_filter`` kept: ``'=kind/message':1A 'retri':3A,17A``."""
-    found = row["found"]
-    labels = _LABELS.match(found, max(0, found.find(f"'{MARK}")))
-    client, kind, role, session, speaker = (
-        labels.groups(default="") if labels else ("",) * len(CARRIED)
-    )
-    places = dict(_WORDS.findall(found))
+def _candidate(row: Any, lexemes: Collection[str]) -> Candidate:
+    stored = Places(row["lexemes"], row["ends"], row["positions"])
     return Candidate(
-        row["entry_id"], places, row["length"], client, kind, role, session, speaker, row["ordinal"]
+        id=row["entry_id"],
+        places=unpack(stored, lexemes, length=row["length"]),
+        length=row["length"],
+        carried=Carried(*row["labels"].split("\n")),
+        ordinal=row["ordinal"],
     )

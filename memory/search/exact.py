@@ -5,24 +5,23 @@ import unicodedata
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Final
 
 from sqlalchemy import or_, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.database.statements import rows_of
 from memory.models import Entry, Session
+from memory.search import candidates
 from memory.search.matches import Matches, holding_all
+from memory.search.places import stand_in_order
 from memory.search.request import Request
 from memory.search.scope import named
 from memory.search.source import COLUMNS, SIZE, Source, searchable, source_of, within
-from memory.text import tokens, tsquery_word
-from memory.text.lexemes import MAX_POSITION
+from memory.text import tokens
 
 __all__ = [
     "BY_SOURCE_ID",
-    "IN_ORDER",
     "MAX_CHECKED",
     "MAX_VERIFIED",
     "OPENING",
@@ -43,13 +42,7 @@ OPENING: Final = 3
 """First entries that stand for a session whose id was asked for."""
 
 _MAX_WORDS: Final = 32  # of a phrase that are looked up; the text is compared whole
-_CHUNK: Final = 1_000  # entries whose words' order is looked at in one statement
-# PostgreSQL knows no order of the words behind its last position.
-IN_ORDER: Final = """
-    SELECT entry_id FROM search
-    WHERE generation = $1 AND ordinal = ANY ($2::int[]) AND (words @@ $3::tsquery OR length > $4)
-    ORDER BY ordinal DESC
-"""
+_CHUNK: Final = 500  # entries whose words' order is looked at together
 _BEGINNING: Final = re.compile(r"[0-9a-f]{8,32}")
 
 # Skips from provider to provider, since the index on source ids begins with them.
@@ -112,16 +105,18 @@ async def by_phrase(
     Letter case and white space do not count. The index finds the words and their order, the text
     proves the phrase. Numbers from ``first_recent`` on are of entries that are not indexed.
     """
-    holding = (each for each in holding_all(matches, set(words_of(phrase))))
+    words = _placed(phrase)
+    lexemes = {lexeme for _, lexeme in words}
+    holding = holding_all(matches, lexemes)
     indexed = (each for each in holding if each < first_recent)
     in_order: list[uuid.UUID] = []
     checked = 0
     while checked < MAX_CHECKED and len(in_order) < MAX_VERIFIED:
         some = list(islice(indexed, _CHUNK))
         checked += len(some)
-        query = _in_order(phrase)
-        rows = await rows_of(session, IN_ORDER, generation, some, query, MAX_POSITION)
-        in_order += [row["entry_id"] for row in rows]
+        read = await candidates.read(session, generation, some, lexemes)
+        read.sort(key=lambda each: each.ordinal, reverse=True)
+        in_order += [each.id for each in read if stand_in_order(each.places, words)]
         if len(some) < _CHUNK:
             break
     is_complete = next(indexed, None) is None and len(in_order) <= MAX_VERIFIED
@@ -145,16 +140,6 @@ def _placed(phrase: str) -> list[tuple[int, str]]:
         for at in positions:  # of a whole identifier and its first part, the part
             places[at] = min(places.get(at, lexeme), lexeme, key=len)
     return sorted(places.items())[:_MAX_WORDS]
-
-
-def _in_order(phrase: str) -> str:
-    """Return the query for the phrase's words at their distances."""
-    ordered = _placed(phrase)
-    quoted = [tsquery_word(lexeme) for _, lexeme in ordered]
-    query = quoted[0]
-    for ((before, _), (at, _)), word in zip(pairwise(ordered), quoted[1:], strict=True):
-        query += f" <{at - before}> {word}"
-    return query
 
 
 def _plain(written: str) -> str:

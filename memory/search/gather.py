@@ -63,7 +63,8 @@ class Found:
 
     def is_match(self, entry_id: uuid.UUID) -> bool:
         """Tell whether one of ``entries`` holds a word of the query."""
-        return entry_id in self.entries and bool(self.entries[entry_id].places)
+        places = self.entries[entry_id].places if entry_id in self.entries else {}
+        return any(lexeme in places for lexeme in self.query.lexemes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

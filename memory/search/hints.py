@@ -52,7 +52,8 @@ class Hints:
 
     def is_by_writer(self, candidate: Candidate) -> bool:
         """Tell whether the one who was named wrote an entry."""
-        return candidate.speaker in self.writers or candidate.client in self.writers
+        by = candidate.carried
+        return by.speaker in self.writers or by.client in self.writers
 
     def tells_when(self, candidate: Candidate) -> bool:
         """Tell whether an entry names a time and the question asks for one."""
@@ -68,7 +69,7 @@ def people_among(candidates: Collection[Candidate], question: str) -> frozenset[
 
     A text may begin with any word and a colon; where most do, these are names.
     """
-    speakers = [each.speaker for each in candidates if each.speaker]
+    speakers = [each.carried.speaker for each in candidates if each.carried.speaker]
     if len(speakers) < _MOST * len(candidates):
         return frozenset()
     words = {fold(word) for word in re.findall(r"[^\W_]+", question)}

@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Row, Select, select, text
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import log
-from memory.database.sqlstate import sqlstate_of
+from memory.database.statements import copy_rows
 from memory.errors import InvalidInput
 from memory.models import Entry
 from memory.search import place, postings
-from memory.search.document import RULES, Document, document, wordless
+from memory.search.document import RULES, Document, document
 from memory.search.place import Progress, State
 from memory.search.segments import Growing
 from memory.search.source import COLUMNS, SIZE, Source, source_of, within
@@ -32,17 +31,12 @@ MAX_BYTES: Final = 16_000_000
 """Bytes of content after which a pass takes no further entry, so that memory stays bounded."""
 
 _CHUNK: Final = 250  # entries that are cut while as many are written
-# SQLSTATE: a bad value, a limit exceeded, and a vector that cannot be read.
-_REFUSED: Final = ("22", "54", "42601")
 _LOCK: Final = "hashtextextended('search index of ' || current_schema(), 0)"
 
-_INSERT: Final = text("""
-    INSERT INTO search (generation, ordinal, entry_id, words, length)
-    SELECT :generation, made.* FROM unnest(
-        CAST(:ordinals AS int[]), CAST(:ids AS uuid[]),
-        CAST(CAST(:words AS text[]) AS tsvector[]), CAST(:lengths AS int[])
-    ) AS made
-""")
+_COLUMNS: Final = (
+    *("generation", "ordinal", "entry_id", "length"),
+    *("labels", "lexemes", "ends", "positions"),
+)
 
 _log = log.get(__name__)
 
@@ -51,15 +45,13 @@ _log = log.get(__name__)
 class Indexed:
     """What one pass did.
 
-    ``count`` entries were indexed, ``failed`` of them without their words, which the log names;
-    ``remaining`` are still to do (counted up to `place.COUNT_LIMIT`). ``is_anew`` says that the
+    ``count`` entries were indexed; ``remaining`` are still to do (counted up to `place.COUNT_LIMIT`). ``is_anew`` says that the
     index is being filled anew beside the one that answers; ``is_busy`` that another process is
     indexing, so that this one did nothing.
     """
 
     count: int
     remaining: int
-    failed: int = 0
     is_anew: bool = False
     is_busy: bool = False
 
@@ -138,9 +130,8 @@ async def _advance(
     if not rows and building is not None:
         state, progress = State.BUILDING, building
         rows = (await session.execute(_next(building, settled, limit))).all()
-    failed = 0
     if rows:
-        progress, failed = await _filled(session, progress, rows)
+        progress = await _filled(session, progress, rows)
         await place.write(session, progress, state)
     elif building is None:
         await _clean(session)
@@ -150,9 +141,7 @@ async def _advance(
     elif state is State.BUILDING and not remaining:
         await place.retire(session, live)
         await place.write(session, progress, State.LIVE)
-    return Indexed(
-        count=len(rows), remaining=remaining, failed=failed, is_anew=building is not None
-    )
+    return Indexed(count=len(rows), remaining=remaining, is_anew=building is not None)
 
 
 async def _clean(session: AsyncSession) -> None:
@@ -176,31 +165,26 @@ def _next(progress: Progress, settled: ColumnElement[bool], limit: int) -> Selec
     return select(*COLUMNS, *order).join(chosen, chosen.c.id == Entry.id).order_by(*order)
 
 
-async def _filled(
-    session: AsyncSession, before: Progress, rows: Sequence[Row[Any]]
-) -> tuple[Progress, int]:
-    """Write the rows and segments of some entries; return how far that is, and the failures.
+async def _filled(session: AsyncSession, before: Progress, rows: Sequence[Row[Any]]) -> Progress:
+    """Write the rows and segments of some entries; return how far that is.
 
     A thread cuts the next entries while the database writes the last ones: each takes about as
     long, and the event loop stays free for others.
     """
-    failed = 0
     total_length = before.total_length
     growing = Growing(before.entries)
     async with aclosing(_documents([source_of(row) for row in rows])) as chunks:
         async for chunk, documents in chunks:
-            stored = await _store(
-                session, before.generation, growing.first + growing.entries, chunk, documents
-            )
-            for source, kept, document in zip(chunk, stored, documents, strict=True):
-                failed += kept is not document
-                total_length += kept.length
-                growing.add(source, kept)
+            first = growing.first + growing.entries
+            await _store(session, before.generation, first, chunk, documents)
+            for source, each in zip(chunk, documents, strict=True):
+                total_length += each.length
+                growing.add(source, each.counts, length=each.length, weight=each.weight)
                 if not growing.room:
                     growing = await _written(session, before.generation, growing)
     await _written(session, before.generation, growing)
     last = rows[-1]
-    progress = replace(
+    return replace(
         before,
         epoch=last.epoch,
         xid=last.xid,
@@ -208,7 +192,6 @@ async def _filled(
         entries=before.entries + len(rows),
         total_length=total_length,
     )
-    return progress, failed
 
 
 async def _written(session: AsyncSession, generation: int, made: Growing) -> Growing:
@@ -247,48 +230,10 @@ async def _store(
     first: int,
     sources: Sequence[Source],
     documents: Sequence[Document],
-) -> list[Document]:
-    """Write the rows and return the documents as they were stored.
-
-    When the database refuses a batch, its halves are tried, so that one entry stops no other; what
-    it refuses alone is stored without its words.
-    """
-    try:
-        async with session.begin_nested():
-            await _insert(session, generation, first, sources, documents)
-    except DBAPIError as error:
-        if not sqlstate_of(error).startswith(_REFUSED):
-            raise
-        if len(sources) == 1:
-            _log.warning(
-                "entry %s is indexed without its words: the database refused them with %s",
-                sources[0].id,
-                sqlstate_of(error),
-            )
-            instead = [wordless(sources[0])]
-            await _insert(session, generation, first, sources, instead)
-            return instead
-        half = len(sources) // 2
-        begin = await _store(session, generation, first, sources[:half], documents[:half])
-        end = await _store(session, generation, first + half, sources[half:], documents[half:])
-        return begin + end
-    return list(documents)
-
-
-async def _insert(
-    session: AsyncSession,
-    generation: int,
-    first: int,
-    sources: Sequence[Source],
-    documents: Sequence[Document],
 ) -> None:
-    await session.execute(
-        _INSERT,
-        {
-            "generation": generation,
-            "ordinals": list(range(first, first + len(sources))),
-            "ids": [source.id for source in sources],
-            "words": [each.places for each in documents],
-            "lengths": [each.length for each in documents],
-        },
+    """Write where the words of some entries stand."""
+    rows = (
+        (generation, ordinal, source.id, each.length, each.carried, *each.places)
+        for ordinal, (source, each) in enumerate(zip(sources, documents, strict=True), start=first)
     )
+    await copy_rows(session, "search", _COLUMNS, rows)

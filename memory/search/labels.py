@@ -15,9 +15,10 @@ from memory.search.source import Source
 from memory.text import fold
 
 __all__ = [
-    "CARRIED",
     "MARK",
+    "Carried",
     "Condition",
+    "carried",
     "filters",
     "hidden_kinds",
     "hidden_roles",
@@ -27,12 +28,19 @@ __all__ = [
 ]
 
 MARK: Final = "="
-CARRIED: Final = ("=client/", "=kind/", "=role/", "=session/", "=speaker/")
-"""Beginnings of the labels that a search also reads, for ranking; the others only filter."""
-
 _PLAIN: Final = re.compile(r"[a-z0-9_.-]{1,64}")
 _NAME: Final = re.compile(r"([^\W\d_][\w'-]{0,30}(?: [^\W\d_][\w'-]{0,30}){0,2}): ")
 _PROSE: Final = frozenset({"user", "assistant"})
+
+
+class Carried(NamedTuple):
+    """What is known of each candidate: ``session`` is an id in hexadecimal; empty for none."""
+
+    client: str
+    kind: str
+    role: str
+    session: str
+    speaker: str
 
 
 class Condition(NamedTuple):
@@ -58,9 +66,14 @@ def labels(entry: Source) -> list[str]:
         found.append(label("project", entry.project_id.hex))
     if entry.session_id is not None:
         found.append(label("session", entry.session_id.hex))
-    if speaker := speaker_of(entry):
-        found.append(label("speaker", speaker))
     return found
+
+
+def carried(entry: Source) -> str:
+    """Return what of an entry a search also reads, for ranking, one a line; see `Carried`."""
+    session = entry.session_id.hex if entry.session_id is not None else ""
+    values = Carried(entry.source_client, entry.kind, entry.role or "", session, speaker_of(entry))
+    return "\n".join(" ".join(each.split()) for each in values)
 
 
 def speaker_of(entry: Source) -> str:

@@ -54,11 +54,10 @@ def bm25(candidate: Candidate, weights: Mapping[str, float], *, average: float) 
     """
     norm = K1 * (1 - B + B * candidate.length / average)
     gain = 0.0
-    for lexeme, places in candidate.places.items():
-        if lexeme in weights:
-            count = places.count(",") + 1
-            gain += weights[lexeme] * count / (count + norm)
-    return gain * (K1 + 1) * weight_of(candidate.kind, candidate.role)
+    for lexeme, weight in weights.items():
+        if places := candidate.places.get(lexeme):
+            gain += weight * len(places) / (len(places) + norm)
+    return gain * (K1 + 1) * weight_of(candidate.carried.kind, candidate.carried.role)
 
 
 def adjacency(candidate: Candidate, words: Sequence[str]) -> int:
@@ -66,10 +65,10 @@ def adjacency(candidate: Candidate, words: Sequence[str]) -> int:
     pairs = 0
     for first, second in pairwise(words):
         if first in candidate.places and second in candidate.places:
-            behind = set(candidate.positions(second))
+            behind = set(candidate.places[second])
             pairs += any(
                 at + distance in behind
-                for at in candidate.positions(first)
+                for at in candidate.places[first]
                 for distance in _PAIR_DISTANCES
             )
     return pairs

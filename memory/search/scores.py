@@ -101,7 +101,7 @@ def of_words(
             "words": unit * gains[each.id] - whole,
             "identifiers": whole,
             "meaning": meaning.get(each.id, 0.0),
-            "order": ORDER * pairs * weight_of(each.kind, each.role),
+            "order": ORDER * pairs * weight_of(each.carried.kind, each.carried.role),
             "session": sessions[each.id],
         }
         own.known[each.id] += parts["order"]

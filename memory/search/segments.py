@@ -8,7 +8,7 @@ term in one segment. Both are written once, and joined by concatenation.
 import sys
 import uuid
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.search.document import Document
 from memory.search.source import Source
 
 __all__ = [
@@ -112,14 +111,14 @@ class Growing:
         """How many more fit into its block."""
         return BLOCK - self.first % BLOCK - self.entries
 
-    def add(self, source: Source, document: Document) -> None:
-        """Add the next entry; there must be room."""
+    def add(self, source: Source, counts: Mapping[str, int], *, length: int, weight: float) -> None:
+        """Add the next entry with its terms, how often each occurs; there must be room."""
         place = (self.first + self.entries) % BLOCK
-        self._lengths.append(min(document.length, _MAX_LENGTH))
-        self._weights.append(round(100 * document.weight))
+        self._lengths.append(min(length, _MAX_LENGTH))
+        self._weights.append(round(100 * weight))
         self._times.append(microseconds(source.occurred_at))
         self._sessions.append(session_code(source.session_id))
-        for term, count in document.counts.items():
+        for term, count in counts.items():
             posting = self._terms.get(term)
             if posting is None:
                 posting = self._terms[term] = (array("H"), bytearray())

@@ -13,8 +13,7 @@ from memory import text
 from memory.models import Entry
 from memory.search import place
 from memory.search.candidates import Candidate
-from memory.search.document import Document
-from memory.search.labels import labels, speaker_of
+from memory.search.labels import Carried, carried, labels
 from memory.search.place import Progress
 from memory.search.request import Request
 from memory.search.scope import scope
@@ -61,7 +60,7 @@ def as_segment(
             label: 1 for label in labels(source) if label in terms
         }
         weight = weight_of(source.kind, source.role)
-        growing.add(source, Document("", counts, words.length, weight))
+        growing.add(source, counts, length=words.length, weight=weight)
     postings = {
         term: posting_of(first, places, counts) for term, places, counts in growing.postings()
     }
@@ -71,20 +70,12 @@ def as_segment(
 def candidate_of(source: Source, lexemes: Collection[str], *, ordinal: int) -> Candidate:
     """Return an entry as the index would give it."""
     words = _tokens(source.id, searchable(source))
-    places = {
-        lexeme: ",".join(str(at + 1) for at in words.positions[lexeme])
-        for lexeme in lexemes
-        if lexeme in words.positions
-    }
+    places = {lexeme: words.positions[lexeme] for lexeme in lexemes if lexeme in words.positions}
     return Candidate(
         id=source.id,
         places=places,
         length=words.length,
-        client=source.source_client,
-        kind=source.kind,
-        role=source.role or "",
-        session=source.session_id.hex if source.session_id else "",
-        speaker=speaker_of(source),
+        carried=Carried(*carried(source).split("\n")),
         ordinal=ordinal,
     )
 

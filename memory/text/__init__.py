@@ -2,7 +2,6 @@
 
 from memory.text.cleaning import MAX_DEPTH, clean, clean_json, displayable, is_storable, rebuild
 from memory.text.folding import fold
-from memory.text.lexemes import MAX_TSVECTOR_BYTES, tsquery_word, tsvector
 from memory.text.queries import MAX_LEXEMES, MAX_QUERY_CHARS, Query, query
 from memory.text.snippets import snippet
 from memory.text.tokeniser import MAX_CHARS, MAX_TOKENS, Tokens, tokens
@@ -13,7 +12,6 @@ __all__ = [
     "MAX_LEXEMES",
     "MAX_QUERY_CHARS",
     "MAX_TOKENS",
-    "MAX_TSVECTOR_BYTES",
     "Query",
     "Tokens",
     "clean",
@@ -25,6 +23,4 @@ __all__ = [
     "rebuild",
     "snippet",
     "tokens",
-    "tsquery_word",
-    "tsvector",
 ]

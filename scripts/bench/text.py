@@ -12,7 +12,8 @@ import tokenize
 from collections.abc import Callable
 from pathlib import Path
 
-from memory.text import tokens, tsvector
+from memory.search.places import pack
+from memory.text import tokens
 
 ROUNDS = 3
 
@@ -44,15 +45,20 @@ def seconds(work: Callable[[], object]) -> float:
     return min(taken)
 
 
+def _packed(text: str) -> bytes:
+    cut = tokens(text)
+    return pack(cut.positions, length=cut.length).positions
+
+
 def report(name: str, texts: list[str]) -> None:
     """Measure one set of texts and print a line."""
     size = sum(len(text.encode("utf-8", "replace")) for text in texts) / 1e6
     splitting = seconds(lambda: sum(len(text.split()) for text in texts))
     cutting = seconds(lambda: sum(tokens(text).length for text in texts))
-    rendering = seconds(lambda: sum(len(tsvector(tokens(text))) for text in texts))
+    packing = seconds(lambda: sum(len(_packed(text)) for text in texts))
     print(
         f"{name}: {size:.1f} MB in {len(texts)} texts; tokens {size / cutting:.1f} MB/s, "
-        f"{cutting / splitting:.0f} x str.split; with tsvector {size / rendering:.1f} MB/s"
+        f"{cutting / splitting:.0f} x str.split; packed {size / packing:.1f} MB/s"
     )
 
 
