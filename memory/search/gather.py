@@ -13,7 +13,7 @@ from memory import text
 from memory.search import candidates, exact, lookup, matches, meaning, ranking, tail
 from memory.search.candidates import Candidate
 from memory.search.exact import Quoted
-from memory.search.hints import TIME_WORDS, Hints, hints_of, people_among
+from memory.search.hints import TIME_WORDS, Hints, asks_when, hints_of, people_among
 from memory.search.labels import filters
 from memory.search.matches import Matches, Ranked
 from memory.search.place import Progress
@@ -135,7 +135,7 @@ async def gather(session: AsyncSession, request: Request, query: text.Query) -> 
         progress=progress,
         recent=newest,
         first_recent=first_recent,
-        lexemes=(*query.lexemes, *TIME_WORDS),
+        lexemes=(*query.lexemes, *(TIME_WORDS if asks_when(request.query) else ())),
     )
     found = await _ranked(session, request, query, matched, reach)
     quoted = [await _quoted(session, phrase, found) for phrase in phrases]
@@ -213,7 +213,7 @@ async def with_meaning(
         progress=found.progress,
         recent=found.tail,
         first_recent=found.first_recent,
-        lexemes=(*found.query.lexemes, *TIME_WORDS),
+        lexemes=(*found.query.lexemes, *(TIME_WORDS if found.hints.asks_when else ())),
     )
     further = await reach.by_entry(session, kept.keys() - found.entries.keys())
     entries = {**found.entries, **further}

@@ -11,7 +11,7 @@ from memory.search.candidates import Candidate
 from memory.search.dates import MONTHS, Named, named_times
 from memory.text import fold, query
 
-__all__ = ["TIME_WORDS", "Hints", "hints_of", "people_among"]
+__all__ = ["TIME_WORDS", "Hints", "asks_when", "hints_of", "people_among"]
 
 _ASKS_WHEN: Final = re.compile(
     r"\b(?:when|how long|(?:what|which) (?:date|day|week|month|year|time))\b", re.IGNORECASE
@@ -64,6 +64,11 @@ class Hints:
         return max((each.fit(moment) for each in self.times), default=0.0)
 
 
+def asks_when(question: str) -> bool:
+    """Tell whether a question asks for a time."""
+    return _ASKS_WHEN.search(question) is not None
+
+
 def people_among(candidates: Collection[Candidate], question: str) -> frozenset[str]:
     """Return the people whom a question names, where most entries begin with who speaks.
 
@@ -85,5 +90,5 @@ def hints_of(question: str, people: Collection[str], *, now: datetime) -> Hints:
     return Hints(
         writers=writers,
         times=named_times(question, now=now),
-        asks_when=_ASKS_WHEN.search(question) is not None,
+        asks_when=asks_when(question),
     )
