@@ -401,3 +401,27 @@ async def test_a_search_changes_nothing(database: Database) -> None:
         return await search.search(session, Request("needle"))
 
     assert contents(await database.transact(read_only)) == ["needle"]
+
+
+async def test_the_beginning_of_a_word_finds_every_word_that_begins_so(
+    database: Database, settle: Settle
+) -> None:
+    await settle(
+        message("the deployment went fine"),
+        message("deployKey is in the vault"),
+        message("two deploys failed"),
+        message("we depend on it"),
+    )
+    answer = await ask(database, "deplo*")
+    assert (answer.total, answer.note) == (3, "")
+    assert all(hit.why.words == ("deplo*",) for hit in answer.hits)
+    assert "\u00abdeployKey\u00bb" in "".join(hit.snippet for hit in answer.hits)
+    assert (await ask(database, "deplo")).total == 0
+    assert (await ask(database, "depl* vault")).hits[0].entry.content.startswith("deployKey")
+    assert (await ask(database, "zzz*")).total == 0
+
+
+@pytest.mark.parametrize("query", ["**deplo**", "src/*", "2*depl", "de*", "*deplo"])
+async def test_other_stars_mean_nothing(database: Database, settle: Settle, query: str) -> None:
+    await settle(message("the deployment went fine"))
+    assert (await ask(database, query)).total == 0

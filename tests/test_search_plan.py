@@ -55,6 +55,10 @@ async def test_the_hot_queries_use_their_indexes(database: Database) -> None:
         numbers = list(range(200))
         return [
             ("pk_search_postings", await plan_of(session, lookup.LOOKUP, ["rare17", "word3"], [])),
+            (
+                "pk_search_postings",
+                await plan_of(session, lookup.BEGINNING, "rare1", "rare1\U0010ffff", 100),
+            ),
             ("pk_search", await plan_of(session, candidates.BY_ORDINAL, 1, numbers)),
             (
                 "uq_search_generation_entry_id",

@@ -58,7 +58,7 @@ async def search(
     moments = {each: saying.occurred_at for each, saying in sayings.items()}
     scoring.add_hints(scores, found.entries, moments, found.hints)
     shown = versions.without_copies(scores, sayings)[: request.limit]
-    words = typed_words(request.query)
+    words = typed_words(request.query, found.query.words)
     return Answer(
         hits=await _hits(session, shown, scores, found, words),
         total=_total(found),

@@ -113,11 +113,20 @@ async def gather(session: AsyncSession, request: Request, query: text.Query) -> 
     of_phrases = {lexeme for phrase in phrases for lexeme in exact.words_of(phrase)}
     conditions = filters(request)
     labels = [label for condition in conditions for label in condition.labels]
-    terms = list(dict.fromkeys((*query.lexemes, *of_phrases, *labels)))
+    begun = [
+        word
+        for beginning in query.beginnings
+        for word in await lookup.beginning_with(session, beginning)
+    ]
+    terms = list(dict.fromkeys((*query.lexemes, *begun, *of_phrases, *labels)))
     # The index before the tail: what is indexed meanwhile is then in both, and not in neither.
     looked = await lookup.read(session, terms)
     progress = looked.progress
     newest = await tail.read(session, progress, request)
+    if query.beginnings:
+        recent = tail.beginning_with(newest.sources, query.beginnings)
+        query = replace(query, words=tuple(dict.fromkeys((*query.words, *begun, *sorted(recent)))))
+        terms += recent
     first_recent = -(-progress.entries // BLOCK) * BLOCK
     segment, postings = await asyncio.to_thread(
         tail.as_segment, newest.sources, frozenset(terms), first=first_recent

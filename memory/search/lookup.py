@@ -1,5 +1,6 @@
 """Reading the index: the postings of some terms, and the segments they belong to."""
 
+import sys
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -14,10 +15,23 @@ from memory.search.document import RULES
 from memory.search.place import Progress
 from memory.search.segments import Columns, Posting, Segment, posting_of, segment_of
 
-__all__ = ["LOOKUP", "MAX_REMEMBERED", "Looked", "read"]
+__all__ = ["BEGINNING", "LOOKUP", "MAX_BEGUN", "MAX_REMEMBERED", "Looked", "beginning_with", "read"]
 
 MAX_REMEMBERED: Final = 8_000_000
 """Entries whose columns a process remembers; each takes about 21 bytes."""
+
+MAX_BEGUN: Final = 100
+"""Words with a given beginning that are searched for: those in most entries."""
+
+# An entry of a posting takes one byte of its counts.
+BEGINNING: Final = """
+    SELECT term FROM search_postings
+    WHERE term >= $1 AND term < $2 AND segment = ANY (ARRAY (
+        SELECT id FROM search_segments JOIN search_progress USING (generation)
+        WHERE state = 'live'
+    ))
+    GROUP BY term ORDER BY sum(octet_length(counts)) DESC, term LIMIT $3
+"""
 
 # One statement, so that segments and postings are of one moment, whatever is joined meanwhile.
 LOOKUP: Final = """
@@ -81,6 +95,13 @@ class _Memory:
 
 
 _MEMORY: Final = _Memory()
+
+
+async def beginning_with(session: AsyncSession, beginning: str) -> list[str]:
+    """Return the words of the index that begin so, those in most entries first."""
+    behind = beginning + chr(sys.maxunicode)
+    rows = await rows_of(session, BEGINNING, beginning, behind, MAX_BEGUN)
+    return [row["term"] for row in rows]
 
 
 async def read(session: AsyncSession, terms: Sequence[str]) -> Looked:

@@ -21,7 +21,15 @@ from memory.search.segments import Growing, Posting, Segment, posting_of, segmen
 from memory.search.source import COLUMNS, SIZE, Source, searchable, source_of, within
 from memory.search.voices import weight_of
 
-__all__ = ["MAX_BYTES", "MAX_ENTRIES", "Tail", "as_segment", "candidate_of", "read"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_ENTRIES",
+    "Tail",
+    "as_segment",
+    "beginning_with",
+    "candidate_of",
+    "read",
+]
 
 MAX_ENTRIES: Final = 500
 """Newest entries that are looked at."""
@@ -65,6 +73,16 @@ def as_segment(
         term: posting_of(first, places, counts) for term, places, counts in growing.postings()
     }
     return segment_of(first, growing.columns()), postings
+
+
+def beginning_with(sources: Sequence[Source], beginnings: tuple[str, ...]) -> set[str]:
+    """Return the words of some entries that begin so."""
+    return {
+        lexeme
+        for source in sources
+        for lexeme in _tokens(source.id, searchable(source)).positions
+        if lexeme.startswith(beginnings)
+    }
 
 
 def candidate_of(source: Source, lexemes: Collection[str], *, ordinal: int) -> Candidate:

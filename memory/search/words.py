@@ -15,11 +15,16 @@ _MAX_WORDS: Final = 100  # as many as the index is asked for at most, about
 _AROUND: Final = "\"'`.,:;!?()[]{}<>\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019"
 
 
-def typed_words(text: str) -> dict[str, frozenset[str]]:
-    """Return the searchable words of a query as typed, each with its lexemes."""
+def typed_words(text: str, searched: Collection[str] = ()) -> dict[str, frozenset[str]]:
+    """Return the searchable words of a query as typed, each with its lexemes.
+
+    Those of a word's beginning are the ones ``searched`` for that begin so.
+    """
     found: dict[str, frozenset[str]] = {}
     for piece in text.split():
-        lexemes = frozenset(query(piece).lexemes)
+        parsed = query(piece)
+        begun = {each for each in searched if each.startswith(parsed.beginnings or ("\0",))}
+        lexemes = frozenset(parsed.lexemes) | begun
         if lexemes:
             found.setdefault(piece.strip(_AROUND) or piece, lexemes)
         if len(found) == _MAX_WORDS:

@@ -5,16 +5,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from memory.text.cleaning import clean
+from memory.text.folding import fold
 from memory.text.tokeniser import prepared
 from memory.text.words import analyse, runs
 
-__all__ = ["MAX_LEXEMES", "MAX_QUERY_CHARS", "Query", "query"]
+__all__ = ["MAX_BEGINNINGS", "MAX_LEXEMES", "MAX_QUERY_CHARS", "Query", "query"]
 
 MAX_QUERY_CHARS: Final = 4_000
 """Characters of a query that are read."""
 MAX_LEXEMES: Final = 64
 """Words, and as many identifiers, that are searched for."""
 
+MAX_BEGINNINGS: Final = 4
+"""Words of which only the beginning is given."""
+
+# Not the stars of **bold**, of globs, or between factors.
+_BEGUN: Final = re.compile(r"(?<![\w*])(\w{3,32})\*(?![\w*])")
 _PHRASE: Final = re.compile(
     '"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u201e([^\u201e\u201c]+)\u201c|\u00ab([^\u00bb]+)\u00bb'
 )
@@ -34,6 +40,8 @@ class Query:
     """Lexemes of what looks like an identifier, whole, in order, each once."""
     phrases: tuple[str, ...]
     """Quoted text as it was written, white space made single blanks."""
+    beginnings: tuple[str, ...]
+    """Beginnings of words, each written with a ``*`` behind it, folded."""
     ids: tuple[str, ...]
     """UUIDs, hashes and clients' ids as they were written; a UUID in lower case."""
     truncated: bool = False
@@ -50,7 +58,7 @@ class Query:
 
 
 def query(text: str) -> Query:
-    """Take a query apart; operators and other punctuation mean nothing.
+    """Take a query apart; operators and other punctuation mean nothing, but for quotes and ``word*``.
 
     A phrase counts only if it holds a word that can be searched for.
     """
@@ -66,6 +74,7 @@ def query(text: str) -> Query:
         words=tuple(words)[:MAX_LEXEMES],
         terms=tuple(terms)[:MAX_LEXEMES],
         phrases=_phrases(text),
+        beginnings=_beginnings(normal),
         ids=_ids(text),
         truncated=truncated or len(words) > MAX_LEXEMES or len(terms) > MAX_LEXEMES,
     )
@@ -74,6 +83,11 @@ def query(text: str) -> Query:
 def _phrases(text: str) -> tuple[str, ...]:
     found = (" ".join("".join(groups).split()) for groups in _PHRASE.findall(text))
     return tuple(dict.fromkeys(phrase for phrase in found if _is_searchable(phrase)))
+
+
+def _beginnings(normal: str) -> tuple[str, ...]:
+    found = (fold(begun) for begun in _BEGUN.findall(normal))
+    return tuple(dict.fromkeys(found))[:MAX_BEGINNINGS]
 
 
 def _is_searchable(text: str) -> bool:
