@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from importers import garbage
 from importers.hooks import DEPTH, INSIDE
 from importers.options import Options
 from importers.progress import bar
@@ -129,6 +130,7 @@ async def _run(options: Options, settings: Settings) -> int:
     stop = asyncio.Event()
     _stop_on_signals(stop)
     runner = await _runner(options, settings, stop)
+    garbage.rarely()
     os.environ[DEPTH] = str(INSIDE)  # a client that is started from here is our own work
     try:
         if options.watch:

@@ -6,14 +6,13 @@ what stands there to the model. It starts on the standard library alone, see `im
 `importers/hook.py` it does not even wait for the list of installed packages.
 """
 
-import json
 import os
 import select
 import sys
 import time
 import zlib
 
-from importers import spool
+from importers import quick_json, spool
 
 TYPE_CHECKING = False  # typing's own costs an import; checkers know this name
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ def _signal(call: Call) -> None:
     text = _input() if call.text is None else call.text
     folder = spool.folder_of(spool.home_of(call.environment))
     spool.touch(folder, call.client, spool.LAST)
-    signal = signal_of(call.client, json.loads(text))
+    signal = signal_of(call.client, quick_json.loads(text))
     if signal is None:
         return
     spool.write(folder, signal)
@@ -218,7 +217,7 @@ def _is_whole(raw: bytearray, piece: bytes) -> bool:
     if len(raw) > MAX_INPUT or not piece.rstrip().endswith(b"}"):
         return False
     try:
-        json.loads(raw)
+        quick_json.loads(raw)
     except ValueError:
         return False
     return True

@@ -5,7 +5,6 @@ that of the pass and no more than one batch is under way. It stores nothing: whe
 what it read is read again. Small passes start none.
 """
 
-import gc
 import logging
 import os
 import signal
@@ -18,6 +17,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
+from importers import garbage
 from importers.base import Importer, Source
 from importers.ready import Read, Unread, read
 from memory import log
@@ -31,9 +31,6 @@ START_BYTES: Final = 16 * 1024 * 1024
 """What a pass reads by itself before it starts a reader, which takes half a second of work."""
 
 PROGRAM: Final = ("-P", "-m", "importers.reader")
-
-_GARBAGE: Final = 100_000
-"""Objects that are made between two searches for cycles, which a batch has none of."""
 
 
 class ReaderDied(LedgerError):
@@ -149,8 +146,7 @@ def main(arguments: Sequence[str]) -> None:
     with suppress(EOFError, OSError):
         sys.path[:], level, machine, is_elsewhere = line.recv()
         log.configure(level)
-        gc.freeze()
-        gc.set_threshold(_GARBAGE)
+        garbage.rarely()
         line.send(True)
         importers: dict[str, Importer] = {}
         while True:

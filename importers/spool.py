@@ -13,9 +13,10 @@ not even typing, pathlib or dataclasses, each of which costs more than all the w
 
 import errno
 import fcntl
-import json
 import os
 import time
+
+from importers import quick_json
 
 TYPE_CHECKING = False  # typing's own costs an import; checkers know this name
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def write(folder: str, signal: Signal) -> None:
     name = f"{signal.name}{WAITING}"
     if len(os.listdir(folder)) >= MAX_WAITING and not os.path.exists(f"{folder}/{name}"):  # noqa: PTH208, PTH110 - see above
         raise Full(errno.ENOSPC, "too many signals wait; the next import reads everything anyway")
-    raw = json.dumps({"format": FORMAT, **signal.facts()}).encode()
+    raw = quick_json.dumps({"format": FORMAT, **signal.facts()}).encode()
     draft = f"{folder}/{signal.client}.{os.getpid()}-{time.time_ns()}{DRAFT}"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -173,7 +174,7 @@ def write(folder: str, signal: Signal) -> None:
 def parsed(raw: bytes) -> Signal:
     """Return the signal that a file holds. Raises ValueError for what is none."""
     try:
-        facts = json.loads(raw)
+        facts = quick_json.loads(raw)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if not isinstance(facts, dict) or facts.pop("format", None) != FORMAT:

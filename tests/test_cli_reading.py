@@ -268,11 +268,13 @@ def test_search_shows_a_short_list_and_the_id_it_shows_finds_the_entry(
     assert found["total"] == 1
     (hit,) = found["hits"]
     assert hit["entry"]["source_id"] == "m1"
-    first, second, last = shown(environment, *asked).splitlines()
-    assert re.match(r" *\d+\.\d{3}  2026-03-01 09:01Z  claude Lighthouse user  ", first)
+    heading, first, second, last = shown(environment, *asked).splitlines()
+    assert re.match(r"Fix the lamp  claude  Lighthouse  [0-9a-f-]{8,}$", heading)
+    assert re.match(r" *\d+\.\d{3}  2026-03-01 09:01Z  user  [0-9a-f-]{8,}$", first)
     assert "«rotate_lamp»" in second
     assert last.startswith("1 of 1 matches")
     short = first.split()[-1]
+    assert answer(environment, "show", heading.split()[-1])["session"]["id"] == str(SESSION)
     assert answer(environment, "show", short)["entry"]["id"] == hit["entry"]["id"]
 
 
@@ -281,6 +283,54 @@ def test_search_says_that_nothing_matches(environment: dict[str, str]) -> None:
     assert shown(environment, "search", "zebra") == "No entry matches.\n"
     assert answer(environment, "search", "stall", "--client", "codex")["hits"] == []
     assert answer(environment, "search", "stall", "--until", "2020-01-01")["hits"] == []
+
+
+@pytest.mark.usefixtures("filled")
+def test_search_groups_hits_by_session_and_goes_on_from_the_cursor(
+    environment: dict[str, str],
+) -> None:
+    asked = ("search", "lamp", "stall", "line")
+    text = shown(environment, *asked)
+    assert text.count("Fix the lamp  claude  Lighthouse") == 1
+    assert "(no session)  codex  Lighthouse" in text
+    first = shown(environment, *asked, "--limit", "1")
+    cursor = first.splitlines()[-1].removeprefix("More: the same with --cursor ")
+    rest = answer(environment, *asked, "--cursor", cursor)
+    assert len(rest["hits"]) == len(answer(environment, *asked)["hits"]) - 1
+    other = run(environment, "search", "lamp", "--cursor", cursor)
+    assert other.stderr.endswith("(bad_cursor)\n")
+
+
+@pytest.mark.usefixtures("filled")
+def test_search_shows_the_newest_first_when_asked(environment: dict[str, str]) -> None:
+    hits = answer(environment, "search", "lamp", "stall", "line", "--newest")["hits"]
+    times = [hit["entry"]["occurred_at"] for hit in hits]
+    assert len(times) >= 3
+    assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_hit_is_opened_amid_its_session(environment: dict[str, str]) -> None:
+    (hit,) = answer(environment, "search", "rotate_lamp", "--kind", "message")["hits"]
+    assert hit["session_title"] == "Fix the lamp"
+    assert hit["why"]
+    ident = hit["entry"]["id"]
+    found = answer(environment, "search", "--open", ident)
+    assert found["opened"] == ident
+    assert [each["source_id"] for each in found["entries"]] == ["m1", "m2"]
+    text = shown(environment, "search", "lamp", "--open", ident)
+    assert text.startswith("Fix the lamp  Lighthouse\n")
+    assert "> user" in text
+    assert "… 18 more lines" in text
+    assert typed(f"memory show {SESSION}") in text
+    refused = run(environment, "search", "--open", str(SESSION))
+    assert (refused.returncode, "id of a session" in refused.stderr) == (1, True)
+
+
+def test_a_search_for_nothing_is_wrong_usage(environment: dict[str, str]) -> None:
+    done = run(environment, "search")
+    assert done.returncode == 2
+    assert "--open" in done.stderr
 
 
 def on_a_terminal(environment: dict[str, str], *arguments: str, columns: int) -> str:

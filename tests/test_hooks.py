@@ -233,6 +233,7 @@ def test_a_hook_starts_on_the_quick_parts_of_the_standard_library(
         "importers",
         "importers.__main__",
         "importers.hooks",
+        "importers.quick_json",
         "importers.spool",
     }
     tops = {name.partition(".")[0] for name in loaded} - {"importers"}

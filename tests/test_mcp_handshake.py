@@ -33,7 +33,7 @@ SIGNATURES = {
     "read_session": "session_id cursor? limit? |",
     "get_message": "message_id | offset? part?",
     "search_history": "query limit? source_client? | project_id? session_id? kind? role? since?"
-    " until? include_system?",
+    " until? include_system? context? cursor?",
     "record_fact": "key value project_id? session_id? source_message_id? source_client?"
     " occurred_at? expected_id? |",
     "record_decision": "key decision rationale? project_id? session_id? source_message_id?"

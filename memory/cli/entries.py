@@ -1,6 +1,6 @@
 """How an entry looks, as JSON and in a list for people."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from rich.console import Console
@@ -11,7 +11,10 @@ from memory.drafts import STATE_KEY, Kind
 from memory.models import Entry
 from memory.text import displayable
 
-__all__ = ["body", "facts", "headline", "summary"]
+__all__ = ["MATCH", "body", "facts", "headline", "summary"]
+
+MATCH: Final = "bold yellow"
+"""How a match of a search looks."""
 
 _LONGEST_LINE: Final = 160  # characters of an entry in a list
 _COLOURS: Final[Mapping[str, str]] = {
@@ -67,13 +70,20 @@ def summary(entry: Entry) -> str:
     return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
 
 
-def body(screen: Console, text: str, *, lines: int | None) -> None:
-    """Print stored text, indented; ``lines`` is how many at most, None for all."""
+def body(
+    screen: Console, text: str, *, lines: int | None, highlighted: Collection[str] = ()
+) -> None:
+    """Print stored text, indented; ``lines`` is how many at most, None for all.
+
+    Where one of the ``highlighted`` words stands, it is shown in colour.
+    """
     shown = displayable(text).splitlines()
     if lines is not None and len(shown) > lines:
         shown = [*shown[:lines], f"… {len(shown) - lines} more lines"]
     for line in shown:
-        screen.print(Text(f"  {line}".rstrip()))
+        styled = Text(f"  {line}".rstrip())
+        styled.highlight_words(highlighted, MATCH, case_sensitive=False)
+        screen.print(styled)
 
 
 def _id(value: object) -> str | None:

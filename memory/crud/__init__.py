@@ -43,9 +43,11 @@ from memory.crud.sessions import (
     list_sessions,
     newest_session,
     read_session,
+    session_titles,
     start_session,
     start_sessions,
 )
+from memory.crud.surroundings import surroundings
 
 __all__ = [
     "MAX_KEY_BYTES",
@@ -87,9 +89,11 @@ __all__ = [
     "read_session",
     "rebuild_heads",
     "record",
+    "session_titles",
     "set_checkpoint",
     "start_session",
     "start_sessions",
     "superseded_by",
+    "surroundings",
     "totals",
 ]

@@ -1,7 +1,7 @@
 """Sessions: identity rows, and the attributes that became known later."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -31,6 +31,7 @@ __all__ = [
     "list_sessions",
     "newest_session",
     "read_session",
+    "session_titles",
     "start_session",
     "start_sessions",
 ]
@@ -198,6 +199,13 @@ async def list_sessions(
         )
         for row in rows
     ]
+
+
+async def session_titles(session: AsyncSession, ids: Collection[uuid.UUID]) -> dict[uuid.UUID, str]:
+    """Return the newest titles of those of these sessions that have one."""
+    rows = list(await session.scalars(select(Session).where(Session.id.in_(ids))))
+    given = {row.id: row.title for row in rows if row.title}
+    return {**given, **await _titles(session, rows)} if rows else {}
 
 
 async def read_session(

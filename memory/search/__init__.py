@@ -6,21 +6,26 @@ on; `search` takes the embedder then.
 """
 
 from memory.search.answer import Answer, Hit, Why
-from memory.search.find import search
+from memory.search.beside import Beside, Turn, turns_beside
 from memory.search.indexer import Indexed, index, rebuild
 from memory.search.meaning import Embedded, embed
+from memory.search.paging import MAX_RANKED, search
 from memory.search.request import MAX_LIMIT, Request
 
 __all__ = [
     "MAX_LIMIT",
+    "MAX_RANKED",
     "Answer",
+    "Beside",
     "Embedded",
     "Hit",
     "Indexed",
     "Request",
+    "Turn",
     "Why",
     "embed",
     "index",
     "rebuild",
     "search",
+    "turns_beside",
 ]

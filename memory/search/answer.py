@@ -22,8 +22,10 @@ class Hit:
     """One found entry.
 
     ``score`` is the sum of ``why.parts`` and orders the hits of one answer; it says nothing
-    across answers. ``superseded_by`` names the newer version when there is one. ``copies`` counts
-    the entries of the same content, this one included, that the answer shows once.
+    across answers. In ``snippet`` the matches stand between « and », which stand for nothing else
+    there. ``superseded_by`` names the newer version when there is one. ``copies`` counts the
+    entries of the same content, this one included, that the answer shows once. ``cursor`` goes on
+    behind this hit.
     """
 
     entry: Entry
@@ -32,6 +34,7 @@ class Hit:
     why: Why
     superseded_by: uuid.UUID | None = None
     copies: int = 1
+    cursor: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,8 @@ class Answer:
     ``total_is_exact``. ``ways`` counts the matches by how they were found: ``words`` of the index,
     ``recent`` entries not yet indexed, ``exact`` ids and identifiers, ``phrase``. ``unindexed``
     counts the newest entries that could not be searched. ``note`` is empty, or says in a sentence
-    what the reader should know before trusting the hits.
+    what the reader should know before trusting the hits. ``next_cursor`` goes on behind the last
+    hit, and is None when nothing more was ranked.
     """
 
     hits: list[Hit]
@@ -51,3 +55,4 @@ class Answer:
     ways: Mapping[str, int]
     unindexed: int
     note: str
+    next_cursor: str | None = None

@@ -20,6 +20,7 @@ class Request:
     ``source_client`` also finds the client's other names. ``since`` and ``until`` bound the time
     at which something happened, both included. Entries of role ``system`` and the ledger's own
     kinds (session, binding, machine) answer only when asked for, by name or by ``include_system``.
+    ``cursor`` goes on behind a hit of an answer to the same query, see `memory.search.paging`.
     """
 
     query: str
@@ -33,6 +34,7 @@ class Request:
     since: datetime | None = None
     until: datetime | None = None
     include_system: bool = False
+    cursor: str | None = None
 
 
 def checked(request: Request) -> Request:
@@ -68,6 +70,6 @@ def _utc(name: str, moment: datetime | None) -> datetime | None:
 
 def is_filtered(request: Request) -> bool:
     """Tell whether the request leaves entries out by anything but its words."""
-    return replace(request, limit=1) != Request(
+    return replace(request, limit=1, cursor=None) != Request(
         request.query, limit=1, include_system=request.include_system
     )

@@ -11,11 +11,15 @@ from memory.text.cleaning import displayable
 from memory.text.tokeniser import MAX_CHARS, without_data
 from memory.text.words import analyse, chunk_pattern
 
-__all__ = ["MAX_MATCHES", "beginnings", "snippet"]
+__all__ = ["MARKS", "MAX_MATCHES", "beginnings", "snippet"]
+
+MARKS: Final = ("\u00ab", "\u00bb")
+"""What stands before and behind a match; a text's own are shown as single ones."""
 
 MAX_MATCHES: Final = 2_000
 """Matches in one text among which the best passage is looked for."""
 
+_SINGLE: Final = ("\u2039", "\u203a")
 CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
 _LETTERS: Final = re.compile(r"[^\W_]+")
 _SHORT_STEM: Final = 3
@@ -35,15 +39,18 @@ def snippet(
     terms: Collection[str],
     *,
     width: int = 240,
-    marks: tuple[str, str] = ("\u00ab", "\u00bb"),
+    marks: tuple[str, str] = MARKS,
 ) -> str:
     """Return the passage with the most distinct terms, its matches between marks.
 
     ``terms`` are lexemes, as ``Query.lexemes`` gives them. At most ``width`` code points of the
     text, cleaned for display, in one line; besides them the marks, and "…" where text is cut off.
-    Without a match it is the beginning of the text.
+    Without a match it is the beginning of the text. Marks of the text's own give way to single
+    ones, so that no text can pretend a match.
     """
     shown = displayable(text[:MAX_CHARS])
+    for mark, single in zip(MARKS, _SINGLE, strict=True):
+        shown = shown.replace(mark, single)
     matches = _matches(shown, frozenset(terms))
     best = _best(matches, width)
     start, end = _window(shown, best, width)

@@ -9,12 +9,12 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Final
 
-from importers import flow, ready, tail
+from importers import ready, tail
 from importers.opencode import database, message, reading
 
 __all__ = ["PARTS", "Stopwatch"]
 
-PARTS: Final = ("read", "parse", "normalise", "redact", "append")
+PARTS: Final = ("read", "parse", "normalise", "redact", "hand over", "append")
 
 # Where the functions are looked up when they are called, and what they do.
 _PLACES: Final = (
@@ -25,7 +25,6 @@ _PLACES: Final = (
     (message, "decoded", "parse"),
     (reading.Reading, "add_message", "normalise"),
     (ready, "prepare", "redact"),
-    (flow, "keep", "append"),
 )
 
 
@@ -41,9 +40,12 @@ class Stopwatch:
         self._inner: ContextVar[list[float]] = ContextVar("inner")
         self._lock = threading.Lock()
 
-    def attach(self) -> None:
-        """Put the stopwatch at the functions, for the rest of this process."""
-        for owner, name, part in _PLACES:
+    def attach(self, *more: tuple[Any, str, str]) -> None:
+        """Put the stopwatch at the functions, for the rest of this process.
+
+        ``more`` are others: where they are looked up, their names, and what they do.
+        """
+        for owner, name, part in (*_PLACES, *more):
             setattr(owner, name, self._timed(getattr(owner, name), part))
 
     def _timed(self, function: Callable[..., Any], part: str) -> Callable[..., Any]:
