@@ -146,6 +146,17 @@ def test_an_entry_that_does_not_start_is_found_with_the_command_that_mends_it(
     assert found["opencode entry"]["ok"]
 
 
+def test_an_entry_whose_address_is_not_set_where_the_client_starts_is_found(
+    connected: dict[str, str],
+) -> None:
+    found = checks({name: each for name, each in connected.items() if name != "DATABASE_URL"})
+    for client in ("claude", "codex", "opencode"):
+        entry = found[f"{client} entry"]
+        assert not entry["ok"]
+        assert "DATABASE_URL is not set here" in entry["detail"]
+        assert entry["remedy"].startswith("Set DATABASE_URL where you start")
+
+
 def test_a_client_that_is_not_connected_is_told_and_no_failure(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

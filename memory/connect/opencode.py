@@ -9,7 +9,7 @@ from memory.connect.parts import Item, JsonPart, Part
 from memory.connect.places import Configured, Places, entry_of
 from memory.connect.server import NAME, Server
 
-__all__ = ["PLUGIN", "configured", "folder", "has_brief", "is_plugin", "parts", "plugin_of"]
+__all__ = ["PLUGIN", "configured", "folder", "is_plugin", "parts", "plugin_of"]
 
 PLUGIN: Final = Path("clients") / "opencode-plugin" / "shared-memory.js"
 """The plugin's place in this repository."""
@@ -58,12 +58,12 @@ def _plugin(places: Places, server: Server, found: Any) -> list[Any] | None:
     if places.plugin is None:
         return None
     options = {"command": server.notify("opencode")}
-    if places.brief or (places.brief is None and has_brief(found)):
+    if places.brief or (places.brief is None and _has_brief(found)):
         options[_BRIEF] = server.brief_command("opencode")
     return [places.plugin.as_uri(), options]
 
 
-def has_brief(plugin: Any) -> bool:
+def _has_brief(plugin: Any) -> bool:
     """Return whether a plugin in a settings file tells a session a brief at its start."""
     options = plugin[1] if isinstance(plugin, list) and len(plugin) > 1 else None
     return isinstance(options, dict) and _BRIEF in options

@@ -173,13 +173,23 @@ def _briefed(there: Stage, name: str, marks: dict[str, str]) -> str:
     """Look whether the model is told by itself what every client has settled."""
     if name == "codex":  # its hooks have to be trusted by hand first
         return "-"
-    for number in range(_TRIES):  # on a busy machine it is late, and a session waits for none
+    for number in range(_TRIES):
+        if number:  # on a busy machine it is late, and a session waits for none
+            _be_patient(there)
         session = there.session(name, f"What holds here, {secrets.token_hex(6)}?")
         for body in session.requests:
             asked = json.dumps(body, ensure_ascii=False)
             if INTRODUCTION in asked and all(mark in asked for mark in marks.values()):
                 return _mark(True, note=f"at try {number + 1}" if number else "")
     return _mark(False, detail=_told(session))
+
+
+def _be_patient(there: Stage) -> None:
+    """Let Claude Code's hook take longer: what is looked at is whether a brief arrives at all."""
+    path = there.home / ".claude" / "settings.json"
+    text = path.read_text("utf-8")
+    if "--seconds" not in text:
+        path.write_text(text.replace("--client=claude", "--client=claude --seconds=9"), "utf-8")
 
 
 def _notified(there: Stage, name: str) -> str:
