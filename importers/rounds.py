@@ -4,6 +4,7 @@
 database cannot be asked. The files say nothing that the ledger needs: they may be removed.
 """
 
+import errno
 import json
 import os
 import time
@@ -31,6 +32,7 @@ SUFFIX: Final = ".json"
 _FRESH_SECONDS: Final = 60.0
 """How old the time of the last good pass may become before it is written again."""
 
+_FULL: Final = frozenset({errno.EDQUOT, errno.ENOSPC})
 _MAX_REASON: Final = 500
 _MAX_FILE_BYTES: Final = 64 * 1024
 
@@ -156,12 +158,21 @@ def _parsed(path: Path) -> Round:
 
 def _write(folder: Path, name: str, found: Round) -> None:
     spool.make(str(folder))
+    said = json.dumps(asdict(found)).encode()
     draft = folder / f"{name}.{os.getpid()}.draft"
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(asdict(found), file)
+        _write_to(draft, said, os.O_CREAT | os.O_TRUNC)
         draft.replace(folder / name)
-    except BaseException:
+    except OSError as error:
         draft.unlink(missing_ok=True)
-        raise
+        if error.errno not in _FULL:
+            raise
+        # The reason is that the disk is full: there is room where the last pass stands.
+        path = folder / name
+        _write_to(path, said.ljust(path.stat().st_size), 0)
+
+
+def _write_to(path: Path, said: bytes, flags: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | flags, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(said)

@@ -1,6 +1,7 @@
 """The spool: signals wait until what they name is in the ledger, and nothing of them is lost."""
 
 import asyncio
+import errno
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -525,6 +526,32 @@ def test_a_pass_that_ends_as_the_one_before_is_written_once_a_minute(tmp_path: P
     assert not path.exists()
     noted.fail(["claude"], Unavailable())
     assert path.exists()
+
+
+def test_a_full_disk_takes_the_reason_of_a_pass_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "rounds"
+    good = Report(clients=[ClientReport(provider="claude")])
+    Rounds(folder=folder).note(good)
+    whole = os.open
+
+    def full(path: Path, flags: int, *mode: int) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return whole(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", full)
+    for reason in ("It is full. " * 20, "It is full."):
+        Rounds(folder=folder).fail(["claude"], Unavailable(reason, code="disk_full"))
+        (found,) = rounds(folder)
+        assert found.reason == f"disk_full: {reason}".strip()
+    assert found.good_at > 0
+    Rounds(folder=folder).note(good)
+    (found,) = rounds(folder)
+    assert not found.is_failing
+    Rounds(folder=folder).fail(["codex"], Unavailable())  # which has no place yet
+    assert "cannot be written" in caplog.text
 
 
 def test_a_home_that_cannot_be_written_hinders_no_import(
