@@ -61,17 +61,27 @@ async def index_all(
     ``interrupt`` says so. With embeddings on, their vectors follow. Raises Unavailable when the
     model is missing.
     """
-    count = 0
-    while not stop.is_set() and not interrupt():
-        step = await database.transact(partial(search.index, limit=_INDEX_BATCH))
-        count += step.count
-        if not step.remaining or not step.count:
-            break
+    cutters = search.Cutters()
+    try:
+        count = await _index(database, cutters, lambda: stop.is_set() or interrupt())
+    finally:
+        cutters.close()
     embedder = await asyncio.to_thread(load, database.settings)
     while embedder is not None and not stop.is_set() and not interrupt():
         made = await database.transact(partial(search.embed, embedder=embedder))
         if not made.remaining or made.is_busy:
             break
+    return count
+
+
+async def _index(database: Database, cutters: search.Cutters, interrupt: Callable[[], bool]) -> int:
+    count = 0
+    while not interrupt():
+        step = await database.transact(partial(search.index, limit=_INDEX_BATCH, cutters=cutters))
+        count += step.count
+        if not step.remaining or not step.count:
+            break
+        cutters.prepare(step.remaining)
     return count
 
 

@@ -55,10 +55,19 @@ async def _reindex(*, quiet: bool) -> dict[str, int]:
 
 async def _index(database: Database, shown: Progress, before: int) -> int:
     """Index until nothing remains and return how many entries this process did."""
+    cutters = search.Cutters()
+    try:
+        return await _passes(database, shown, before, cutters)
+    finally:
+        cutters.close()
+
+
+async def _passes(database: Database, shown: Progress, before: int, cutters: search.Cutters) -> int:
     task = shown.add_task("indexing", completed=before)
     count = 0
     while True:
-        step = await database.transact(partial(search.index, limit=_PASS))
+        step = await database.transact(partial(search.index, limit=_PASS, cutters=cutters))
+        cutters.prepare(step.remaining)
         count += step.count
         done = before + count
         shown.update(task, completed=done, total=done + step.remaining)

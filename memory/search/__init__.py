@@ -7,6 +7,7 @@ on; `search` takes the embedder then.
 
 from memory.search.answer import Answer, Hit, Why
 from memory.search.beside import Beside, Turn, turns_beside
+from memory.search.cutting import Cutters
 from memory.search.indexer import Indexed, index, rebuild
 from memory.search.meaning import Embedded, embed
 from memory.search.paging import MAX_RANKED, search
@@ -17,6 +18,7 @@ __all__ = [
     "MAX_RANKED",
     "Answer",
     "Beside",
+    "Cutters",
     "Embedded",
     "Hit",
     "Indexed",

@@ -5,12 +5,13 @@ what is not indexed yet is searched directly, see `memory.search.tail`.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, Select, select, text
+from sqlalchemy import ColumnElement, Row, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import log
@@ -18,7 +19,8 @@ from memory.database.statements import copy_rows
 from memory.errors import InvalidInput
 from memory.models import Entry
 from memory.search import place, postings
-from memory.search.document import RULES, Document, document
+from memory.search.cutting import Cutters
+from memory.search.document import RULES, Document
 from memory.search.place import Progress, State
 from memory.search.segments import Growing
 from memory.search.source import COLUMNS, SIZE, Source, source_of, within
@@ -56,12 +58,15 @@ class Indexed:
     is_busy: bool = False
 
 
-async def index(session: AsyncSession, *, limit: int = 2000) -> Indexed:
+async def index(
+    session: AsyncSession, *, limit: int = 2000, cutters: Cutters | None = None
+) -> Indexed:
     """Index the next entries of the feed, at most ``limit`` and about MAX_BYTES of content.
 
     Any number of processes may call it: one of them works, the others return at once. An index
     that older rules filled is filled anew beside the old one, which answers, and gets what is
-    appended, until the new one has caught up. One that newer rules filled is left alone.
+    appended, until the new one has caught up. One that newer rules filled is left alone. Raises
+    WorkerDied when a process of ``cutters``, which use several cores, died.
     """
     if not 1 <= limit <= MAX_ENTRIES:
         raise InvalidInput(f"limit takes a whole number from 1 to {MAX_ENTRIES}.")
@@ -85,7 +90,8 @@ async def index(session: AsyncSession, *, limit: int = 2000) -> Indexed:
     ):
         _log.warning("The rules of search have changed: its index is filled anew.")
         building = await _begun_anew(session, instead_of=building)
-    return await _advance(session, live, building, settled=settled, limit=limit)
+    work = _Pass(session, settled, limit, cutters or Cutters())
+    return await _advance(work, live, building)
 
 
 async def rebuild(session: AsyncSession) -> int:
@@ -113,31 +119,53 @@ async def _begun_anew(session: AsyncSession, *, instead_of: Progress | None) -> 
     return begun
 
 
-async def _advance(
-    session: AsyncSession,
-    live: Progress,
-    building: Progress | None,
-    *,
-    settled: ColumnElement[bool],
-    limit: int,
-) -> Indexed:
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """What one pass works with."""
+
+    session: AsyncSession
+    settled: ColumnElement[bool]
+    limit: int
+    cutters: Cutters
+
+    async def rows(self, progress: Progress) -> Sequence[Row[Any]]:
+        """Read the next entries of a generation, in feed order, within MAX_BYTES."""
+        order = (Entry.epoch, Entry.xid, Entry.seq)
+        batch = (
+            select(Entry.id, *order, SIZE.label("size"))
+            .where(place.after(progress), self.settled)
+            .order_by(*order)
+            .limit(self.limit)
+            .subquery()
+        )
+        chosen = within(batch, batch.c.epoch, batch.c.xid, batch.c.seq, most=MAX_BYTES)
+        rows = select(*COLUMNS, *order).join(chosen, chosen.c.id == Entry.id).order_by(*order)
+        return (await self.session.execute(rows)).all()
+
+    async def behind(self, progress: Progress) -> int:
+        """Count what a generation still lacks."""
+        return await place.behind(self.session, place.after(progress), self.settled)
+
+
+async def _advance(work: _Pass, live: Progress, building: Progress | None) -> Indexed:
     """Index the next entries in the live generation, or, when none are left, in the other.
 
     A pass with nothing else to do removes a piece of what was retired.
     """
+    session = work.session
     state, progress = State.LIVE, live
-    rows = (await session.execute(_next(live, settled, limit))).all()
+    rows = await work.rows(live)
     if not rows and building is not None:
         state, progress = State.BUILDING, building
-        rows = (await session.execute(_next(building, settled, limit))).all()
+        rows = await work.rows(building)
     if rows:
-        progress = await _filled(session, progress, rows)
+        progress = await _filled(work, progress, rows)
         await place.write(session, progress, state)
     elif building is None:
         await _clean(session)
-    remaining = await place.behind(session, place.after(progress), settled)
+    remaining = await work.behind(progress)
     if state is State.LIVE and building is not None:
-        remaining = max(1, await place.behind(session, place.after(building), settled))
+        remaining = max(1, await work.behind(building))
     elif state is State.BUILDING and not remaining:
         await place.retire(session, live)
         await place.write(session, progress, State.LIVE)
@@ -151,29 +179,16 @@ async def _clean(session: AsyncSession) -> None:
         await place.forget(session, generation)
 
 
-def _next(progress: Progress, settled: ColumnElement[bool], limit: int) -> Select[Any]:
-    """Return the statement that reads the next entries, in feed order, within MAX_BYTES."""
-    order = (Entry.epoch, Entry.xid, Entry.seq)
-    batch = (
-        select(Entry.id, *order, SIZE.label("size"))
-        .where(place.after(progress), settled)
-        .order_by(*order)
-        .limit(limit)
-        .subquery()
-    )
-    chosen = within(batch, batch.c.epoch, batch.c.xid, batch.c.seq, most=MAX_BYTES)
-    return select(*COLUMNS, *order).join(chosen, chosen.c.id == Entry.id).order_by(*order)
-
-
-async def _filled(session: AsyncSession, before: Progress, rows: Sequence[Row[Any]]) -> Progress:
+async def _filled(work: _Pass, before: Progress, rows: Sequence[Row[Any]]) -> Progress:
     """Write the rows and segments of some entries; return how far that is.
 
-    A thread cuts the next entries while the database writes the last ones: each takes about as
-    long, and the event loop stays free for others.
+    The next entries are cut while the database writes the last ones, and the event loop stays free
+    for others.
     """
+    session = work.session
     total_length = before.total_length
     growing = Growing(before.entries)
-    async with aclosing(_documents([source_of(row) for row in rows])) as chunks:
+    async with aclosing(_documents([source_of(row) for row in rows], work.cutters)) as chunks:
         async for chunk, documents in chunks:
             first = growing.first + growing.entries
             await _store(session, before.generation, first, chunk, documents)
@@ -204,24 +219,19 @@ async def _written(session: AsyncSession, generation: int, made: Growing) -> Gro
 
 
 async def _documents(
-    sources: Sequence[Source],
+    sources: Sequence[Source], cutters: Cutters
 ) -> AsyncGenerator[tuple[Sequence[Source], Sequence[Document]], None]:
-    """Yield the entries in chunks with their documents; meanwhile the next chunk is cut."""
+    """Yield the entries in chunks with their documents; meanwhile the next chunks are cut."""
     chunks = [sources[at : at + _CHUNK] for at in range(0, len(sources), _CHUNK)]
-    if not chunks:
-        return
-    ahead = _start_cutting(chunks[0])
+    under_way: deque[asyncio.Task[list[Document]]] = deque()
     try:
-        for chunk, following in zip(chunks, [*chunks[1:], []], strict=True):
-            documents = await ahead
-            ahead = _start_cutting(following)
-            yield chunk, documents
+        for at, chunk in enumerate(chunks):
+            for following in chunks[at + len(under_way) : at + cutters.count + 1]:
+                under_way.append(asyncio.create_task(cutters.cut(following)))
+            yield chunk, await under_way.popleft()
     finally:
-        ahead.cancel()
-
-
-def _start_cutting(sources: Sequence[Source]) -> asyncio.Task[list[Document]]:
-    return asyncio.create_task(asyncio.to_thread(lambda: [document(each) for each in sources]))
+        for each in under_way:
+            each.cancel()
 
 
 async def _store(
