@@ -11,7 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Row, select, text
+from sqlalchemy import ColumnElement, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import log
@@ -128,7 +128,7 @@ class _Pass:
     limit: int
     cutters: Cutters
 
-    async def rows(self, progress: Progress) -> Sequence[Row[Any]]:
+    async def rows(self, progress: Progress) -> Sequence[Any]:
         """Read the next entries of a generation, in feed order, within MAX_BYTES."""
         order = (Entry.epoch, Entry.xid, Entry.seq)
         batch = (
@@ -179,7 +179,7 @@ async def _clean(session: AsyncSession) -> None:
         await place.forget(session, generation)
 
 
-async def _filled(work: _Pass, before: Progress, rows: Sequence[Row[Any]]) -> Progress:
+async def _filled(work: _Pass, before: Progress, rows: Sequence[Any]) -> Progress:
     """Write the rows and segments of some entries; return how far that is.
 
     The next entries are cut while the database writes the last ones, and the event loop stays free

@@ -126,11 +126,17 @@ class Ledger:
     async def index(self) -> tuple[int, float]:
         """Index what is there; return how many entries, and the seconds."""
         began, count = time.perf_counter(), 0
-        while True:
-            done = await self.database.transact(partial(search.index, limit=PASS))
-            count += done.count
-            if not done.remaining:
-                return count, time.perf_counter() - began
+        cutters = search.Cutters()
+        try:
+            while True:
+                indexing = partial(search.index, limit=PASS, cutters=cutters)
+                done = await self.database.transact(indexing)
+                count += done.count
+                cutters.prepare(done.remaining)
+                if not done.remaining:
+                    return count, time.perf_counter() - began
+        finally:
+            cutters.close()
 
     async def sizes(self) -> tuple[dict[str, int], int]:
         """Return the bytes of each table of search, and of the texts."""
