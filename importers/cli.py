@@ -26,7 +26,7 @@ from importers.tell import told
 from memory import log, postgres
 from memory.cli.checks import Check, Note
 from memory.cli.fault import FAILED, STOPPED, ended
-from memory.cli.output import Json, print_json, say
+from memory.cli.output import Json, one_line, print_json, say
 from memory.errors import InvalidInput
 from memory.machine import identify, settle, usual_label
 from memory.settings import Settings
@@ -215,7 +215,8 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
 
 def _show(report: Report) -> None:
     for line in told(report):
-        say(line)
+        inset = len(line) - len(line.lstrip(" "))
+        say(line[:inset] + one_line(line))
     sys.stdout.flush()
 
 

@@ -72,13 +72,15 @@ def _show_faults(client: ClientProof) -> None:
     if client.lacking:
         say("  `memory import` reads what is new; `memory coverage --mend` stores the rest")
     for record in client.unreadable_records[:_SHOWN]:
-        say(f"  unreadable: {one_line(record.path)} at {record.offset}: {record.reason}")
+        say(f"  unreadable: {one_line(record.path)} at {record.offset}: {one_line(record.reason)}")
     _more(client.total("unreadable") - len(client.unreadable_records[:_SHOWN]), "")
     if client.total("gaps"):
         say(f"  in {client.total('gaps'):,} places the client lost a text before it wrote it")
     gone = client.vanished
     for kept in gone[:_SHOWN]:
-        say(f"  only in the ledger: {kept.entries:,} entries of {kept.path} ({kept.reason})")
+        say(
+            f"  only in the ledger: {kept.entries:,} entries of {one_line(kept.path)} ({kept.reason})"
+        )
     _more(len(gone) - _SHOWN, "files")
 
 

@@ -100,7 +100,7 @@ class Watch:
     poll_seconds: float = POLL_SECONDS
     retry_seconds: float = RETRY_SECONDS
     _is_new: bool = True
-    _has_events: bool = False
+    _has_events: bool | None = None  # None until they were asked for
     _failures: dict[str, set[Failed]] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _taken: set[str] = field(default_factory=set)
@@ -247,9 +247,10 @@ class Watch:
                     if self._roots(everyone) != roots:
                         break
             except (OSError, RuntimeError) as error:
+                if self._has_events is not False:
+                    _log.warning("no file events (%s); polling alone until there are", error)
                 self._has_events = False
-                _log.warning("no file events (%s); polling alone", error)
-                return
+                await wait(stop, seconds=LOOK_AGAIN_SECONDS)
 
     def _is_news(self, change: watchfiles.Change, path: str) -> bool:
         """Tell whether a file event is one of a store, or a new signal: not our own taking it."""

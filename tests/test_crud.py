@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import crud
 from memory.crud import projects
+from memory.crud.checkpoints import set_checkpoints
 from memory.database import Database
 from memory.drafts import Draft, Kind, SessionDraft, project_id_of, session_id_of
 from memory.errors import Credential, InvalidInput, NotFound
@@ -353,3 +354,13 @@ async def test_totals_count_each_client(database: Database) -> None:
     assert [(each.source_client, each.sessions, each.entries) for each in found] == [
         ("claude", 1, 2)
     ]
+
+
+async def test_a_checkpoint_takes_every_name_and_text_that_a_store_may_have(
+    database: Database,
+) -> None:
+    odd = ["a\x00b", "\ud800", "caf\udce9.jsonl", "plain", "\U0001f512"]
+    states = {f"/{name.replace(chr(0), '')}": {"path": name, name: [name, 1]} for name in odd}
+    await database.transact(lambda s: set_checkpoints(s, "claude", "m", states))
+    held = await database.transact(lambda s: crud.get_checkpoints(s, "claude", "m"))
+    assert held == states

@@ -170,3 +170,40 @@ async def test_of_two_watches_one_stands_by_and_takes_over_when_the_other_is_kil
             await heard(second.stdout, "1 entries appended")
     found = await entries(database, "claude", SESSION)
     assert [each.content for each in found] == ["one", "two", "three"]
+
+
+def test_names_that_are_no_text_are_read_told_and_proven(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    environment["HOME"] = str(tmp_path)
+    claude_says(tmp_path, "one")
+    odd = os.fsencode(tmp_path) + b"/.claude/projects/pr\xffoj\x1b[31m\n"
+    os.mkdir(odd)  # noqa: PTH102 - a name in bytes
+    row = {"type": "user", "uuid": "odd", "sessionId": SESSION[:-1] + "7", "cwd": "/x"}
+    said = line(**row, message={"role": "user", "content": "two"})
+    with open(odd + b"/a\xfe\xff.jsonl", "wb") as file:  # noqa: PTH123 - as above
+        file.write(said + b"no json\n")
+    os.mkdir(odd + b"/b\xff.jsonl")  # noqa: PTH102 - as above
+    for arguments, status in (
+        (["--json"], 1),
+        ([], 1),
+        (["coverage"], 1),
+        (["coverage", "--json"], 1),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "importers", *arguments],
+            env=environment,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == status, (done.stdout + done.stderr).decode()
+        assert b"\x1b" not in done.stdout
+        assert b"nobody foresaw" not in done.stdout + done.stderr
+        if "--json" in arguments:
+            answer = json.loads(done.stdout)
+            assert answer["code"] in {"import_failed", "incomplete"}
+        if arguments == ["--json"]:
+            assert answer["clients"][0]["appended"] == 2
+            assert answer["clients"][0]["unreadable"] == 1
+            assert len(answer["clients"][0]["failed"]) == 1

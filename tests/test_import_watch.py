@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import watchfiles
 from conftest import Cluster
 from imports import heard, line, runner
 from sqlalchemy import make_url
@@ -138,6 +140,37 @@ async def test_a_file_event_wakes_a_watch_that_polls_rarely(
             return len(await texts(database)) > 1
 
         await until(has_arrived)
+
+
+async def test_file_events_that_fail_are_asked_for_again(
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("importers.watch.LOOK_AGAIN_SECONDS", 0.05)
+    whole, failures = watchfiles.awatch, [OSError("too many watches"), OSError("still too many")]
+
+    def failing(*roots: Path, **options: Any) -> Any:
+        if failures:
+            raise failures.pop(0)
+        return whole(*roots, **options)
+
+    monkeypatch.setattr(watchfiles, "awatch", failing)
+    say_in_transcript(tmp_path, "first")
+    async with watching(database, tmp_path, poll=3600) as seen:
+        await until(have(database, "first"))
+        said = ["first"]
+
+        async def has_arrived() -> bool:
+            if len(said) < 200:
+                said.append(f"more {len(said)}")
+                say_in_transcript(tmp_path, said[-1])
+            return len(await texts(database)) > 1
+
+        await until(has_arrived)
+        assert seen.watch._has_events
+    assert caplog.text.count("no file events") == 1
 
 
 async def test_a_second_watch_stands_by_and_takes_over(database: Database, tmp_path: Path) -> None:

@@ -33,8 +33,11 @@ def print_json(facts: Mapping[str, Any]) -> None:
 
 
 def say(line: str) -> None:
-    """Print a line of our own words on standard output."""
-    print(line)  # noqa: T201 - the answer
+    """Print a line of our own words on standard output.
+
+    A name of a file that is no UTF-8 is shown with its bytes escaped, as JSON writes them, too.
+    """
+    print(line.encode("utf-8", "backslashreplace").decode())  # noqa: T201 - the answer
 
 
 def console(*, wide: bool = False) -> Console:
