@@ -5,12 +5,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from memory import log
 from memory.crud.lock import try_lock
 from memory.database import Database
 from memory.errors import LedgerError
 from memory.settings import Settings
 
 __all__ = ["RETRY_SECONDS", "Standby", "lock_name", "wait"]
+
+_log = log.get(__name__)
 
 RETRY_SECONDS: Final = 5.0
 """How often a lock that another process holds is asked for; each time the connection is tried."""
@@ -56,11 +59,17 @@ class Standby:
                 try:
                     await database.transact(self._hold)
                 except LedgerError:
-                    self.held.clear()  # the pass meets the same error, and says so
-                    await wait(self.stop, seconds=self.retry_seconds)
+                    await self._pause()  # the pass meets the same error, and says so
+                except Exception as error:  # noqa: BLE001 - without the locks nothing would be read ever after
+                    log.unexpected(_log, "asking for the importers' locks", error)
+                    await self._pause()
         finally:
             self.held.clear()
             await database.close()
+
+    async def _pause(self) -> None:
+        self.held.clear()
+        await wait(self.stop, seconds=self.retry_seconds)
 
     async def _hold(self, session: Any) -> None:
         self.held.clear()

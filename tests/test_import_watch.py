@@ -275,6 +275,26 @@ async def test_the_databases_absence_is_told_and_outlived(
     assert len(seen.said) == 2, "told once, however long it took"
 
 
+async def test_a_fault_while_locks_are_asked_for_does_not_leave_the_watch_idle(
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    faults = [KeyError("one"), KeyError("two")]
+
+    async def faulty(session: Any, name: str) -> bool:
+        if faults:
+            raise faults.pop()
+        return await try_lock(session, name)
+
+    monkeypatch.setattr("importers.standby.try_lock", faulty)
+    say_in_transcript(tmp_path, "first")
+    async with watching(database, tmp_path):
+        await until(have(database, "first"))
+    assert caplog.text.count("asking for the importers' locks failed with KeyError") == 2
+
+
 async def test_a_fault_of_ours_ends_one_round_and_not_the_watch(
     database: Database,
     tmp_path: Path,

@@ -304,3 +304,12 @@ async def test_the_application_role_cannot_forge_what_the_ledger_says(database: 
         with pytest.raises(LedgerError) as refused:
             await database.transact(lambda s, sql=statement: s.execute(sql))
         assert refused.value.code == "permission_denied"
+
+
+async def test_threads_of_one_process_build_a_schema_at_once(empty_settings: Settings) -> None:
+    databases = [Database(empty_settings) for _ in range(6)]
+    try:
+        await asyncio.gather(*(database.ping() for database in databases))
+    finally:
+        for database in databases:
+            await database.close()

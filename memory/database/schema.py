@@ -1,6 +1,7 @@
 """The schema's life: what stands in the database, and bringing it up."""
 
 import asyncio
+import threading
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -33,6 +34,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _PACKAGED = _PACKAGE / "migrations"  # setup.py puts them there
 _SOURCE = _PACKAGE.parent / "alembic"
 _USUAL_LEDGER = "public"  # PostgreSQL makes this schema itself
+_MIGRATING = threading.Lock()  # Alembic keeps what it runs in globals of the whole process
 _log = log.get(__name__)
 
 
@@ -144,7 +146,8 @@ def _init_schema(settings: Settings, *, upgrade: bool) -> SchemaStatus:
         )
     with translated(settings, is_owner=True):
         if status is not SchemaStatus.CURRENT:
-            command.upgrade(alembic_config(settings), "head")
+            with _MIGRATING:
+                command.upgrade(alembic_config(settings), "head")
             if status is SchemaStatus.EMPTY and settings.ledger != _USUAL_LEDGER:
                 _log.warning(
                     "There was no ledger %r, so a new one was made; is MEMORY_LEDGER right?",
