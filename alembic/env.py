@@ -5,7 +5,7 @@ from sqlalchemy import Connection, text
 
 from memory.database.address import search_path
 from memory.database.schema import owner_engine
-from memory.models import Base
+from memory.projections import Search
 from memory.settings import Settings
 
 config = context.config
@@ -22,7 +22,7 @@ def migrate(connection: Connection) -> None:
     """Run the migrations in one transaction, one process at a time."""
     context.configure(
         connection=connection,
-        target_metadata=Base.metadata,
+        target_metadata=Search.metadata,  # of the tables in memory.models too
         compare_type=True,
         version_table_schema=settings.ledger,  # else another ledger's in `public` would be taken
         include_name=is_ours,
@@ -38,7 +38,7 @@ def migrate(connection: Connection) -> None:
 if context.is_offline_mode():
     context.configure(
         dialect_name="postgresql",
-        target_metadata=Base.metadata,
+        target_metadata=Search.metadata,  # of the tables in memory.models too
         literal_binds=True,
         version_table_schema=settings.ledger,
     )

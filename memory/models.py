@@ -1,21 +1,18 @@
 """The tables, defined once; migrations build them and a test proves that both agree.
 
 ``entries`` is the ledger. ``projects`` and ``sessions`` are identity rows, inserted once.
-``heads``, ``search`` with what begins with its name, and ``vectors`` are projections that can be
-rebuilt.
+``heads`` is a projection that can be rebuilt; those of search stand in `memory.projections`.
 """
 
 import uuid
 from datetime import datetime
 from typing import Any, Final
 
-from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     DateTime,
     ForeignKey,
-    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -33,29 +30,24 @@ from sqlalchemy.types import UserDefinedType
 from memory.drafts import Kind
 
 __all__ = [
+    "NOW",
     "REVISION",
-    "VECTOR_DIMENSIONS",
+    "SORTED",
     "Base",
     "Checkpoint",
     "Entry",
     "Epoch",
     "Head",
     "Project",
-    "Search",
-    "SearchPosting",
-    "SearchProgress",
-    "SearchSegment",
     "Session",
     "TransactionNumber",
-    "Vector",
 ]
 
 REVISION: Final = "2026_11_29_segments"  # the newest migration, which these tables equal
-VECTOR_DIMENSIONS: Final = 384
 
 _KINDS: Final = ", ".join(f"'{kind}'" for kind in Kind)
-_NOW: Final = text("clock_timestamp()")
-_SORTED: Final = Text(collation="C")  # the same order everywhere, so that a prefix is a range
+NOW: Final = text("clock_timestamp()")
+SORTED: Final = Text(collation="C")  # the same order everywhere, so that a prefix is a range
 
 
 class TransactionNumber(UserDefinedType[int]):
@@ -104,7 +96,7 @@ class Project(Base):
     name: Mapped[str] = mapped_column(unique=True)
     description: Mapped[str | None]
     source_client: Mapped[str]
-    recorded_at: Mapped[datetime] = mapped_column(server_default=_NOW)
+    recorded_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class Session(Base):
@@ -128,7 +120,7 @@ class Session(Base):
     directory: Mapped[str | None]
     payload: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'::jsonb"))
     started_at: Mapped[datetime | None]
-    recorded_at: Mapped[datetime] = mapped_column(server_default=_NOW)
+    recorded_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class Entry(Base):
@@ -172,13 +164,13 @@ class Entry(Base):
     version: Mapped[int] = mapped_column(Integer, server_default=text("1"))
     role: Mapped[str | None]
     position: Mapped[int | None] = mapped_column(BigInteger)
-    key: Mapped[str | None] = mapped_column(_SORTED)
+    key: Mapped[str | None] = mapped_column(SORTED)
     content: Mapped[str]
     payload: Mapped[dict[str, Any] | None]
     origin: Mapped[dict[str, Any] | None]
     content_hash: Mapped[bytes]
     occurred_at: Mapped[datetime]
-    recorded_at: Mapped[datetime] = mapped_column(server_default=_NOW)
+    recorded_at: Mapped[datetime] = mapped_column(server_default=NOW)
     supersedes: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("entries.id"))
     epoch: Mapped[int] = mapped_column(Integer, server_default=text("1"))
     xid: Mapped[int] = mapped_column(TransactionNumber, server_default=text("pg_current_xact_id()"))
@@ -192,7 +184,7 @@ class Epoch(Base):
 
     epoch: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     system_identifier: Mapped[int] = mapped_column(BigInteger)
-    recorded_at: Mapped[datetime] = mapped_column(server_default=_NOW)
+    recorded_at: Mapped[datetime] = mapped_column(server_default=NOW)
 
 
 class Head(Base):
@@ -213,7 +205,7 @@ class Head(Base):
     entry_id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
     project_id: Mapped[uuid.UUID | None]
     kind: Mapped[str]
-    key: Mapped[str] = mapped_column(_SORTED)
+    key: Mapped[str] = mapped_column(SORTED)
     version: Mapped[int] = mapped_column(Integer)
 
 
@@ -226,97 +218,4 @@ class Checkpoint(Base):
     machine: Mapped[str] = mapped_column(primary_key=True)
     path: Mapped[str] = mapped_column(primary_key=True)
     state: Mapped[dict[str, Any]]
-    recorded_at: Mapped[datetime] = mapped_column(server_default=_NOW)
-
-
-class Search(Base):
-    """Projection: an entry's number in the index, and where its words stand."""
-
-    __tablename__ = "search"
-    __table_args__ = (UniqueConstraint("generation", "entry_id"),)
-
-    generation: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    ordinal: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    entry_id: Mapped[uuid.UUID] = mapped_column()
-    length: Mapped[int] = mapped_column(Integer)
-    labels: Mapped[str] = mapped_column(Text)
-    lexemes: Mapped[str] = mapped_column(Text)
-    ends: Mapped[bytes] = mapped_column(LargeBinary)
-    positions: Mapped[bytes] = mapped_column(LargeBinary)
-
-
-class SearchProgress(Base):
-    """Projection: a generation of the index, its place in the feed, and its totals.
-
-    The ``live`` one answers; one that is ``building`` takes its place when it has caught up; what
-    is ``retired`` is on its way out.
-    """
-
-    __tablename__ = "search_progress"
-    __table_args__ = (
-        CheckConstraint("state IN ('live', 'building', 'retired')", name="state"),
-        Index(
-            "uq_search_progress_live",
-            "state",
-            unique=True,
-            postgresql_where=text("state <> 'retired'"),
-        ),
-    )
-
-    generation: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    state: Mapped[str] = mapped_column(Text)
-    changed_at: Mapped[datetime] = mapped_column(server_default=_NOW)
-    epoch: Mapped[int] = mapped_column(Integer)
-    xid: Mapped[int] = mapped_column(TransactionNumber)
-    seq: Mapped[int] = mapped_column(BigInteger)
-    entries: Mapped[int] = mapped_column(BigInteger)
-    total_length: Mapped[int] = mapped_column(BigInteger)
-    rules: Mapped[int] = mapped_column(Integer)
-
-
-class SearchSegment(Base):
-    """Projection: a run of the index's entries; its columns are arrays of numbers.
-
-    ``stamp`` tells a segment from every other, so that a program may remember its columns.
-    """
-
-    __tablename__ = "search_segments"
-
-    id: Mapped[int] = mapped_column(Integer, Identity(always=True), primary_key=True)
-    generation: Mapped[int] = mapped_column(Integer)
-    first: Mapped[int] = mapped_column(Integer)
-    entries: Mapped[int] = mapped_column(Integer)
-    stamp: Mapped[uuid.UUID] = mapped_column(server_default=text("gen_random_uuid()"))
-    lengths: Mapped[bytes] = mapped_column(LargeBinary)
-    weights: Mapped[bytes] = mapped_column(LargeBinary)
-    times: Mapped[bytes] = mapped_column(LargeBinary)
-    sessions: Mapped[bytes] = mapped_column(LargeBinary)
-
-
-class SearchPosting(Base):
-    """Projection: the entries of one segment that hold a term."""
-
-    __tablename__ = "search_postings"
-
-    term: Mapped[str] = mapped_column(_SORTED, primary_key=True)
-    segment: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, index=True)
-    places: Mapped[bytes] = mapped_column(LargeBinary)
-    counts: Mapped[bytes] = mapped_column(LargeBinary)
-
-
-class Vector(Base):
-    """Projection: the meaning of an entry, one vector a model."""
-
-    __tablename__ = "vectors"
-    __table_args__ = (
-        Index(
-            "ix_vectors_embedding",
-            "embedding",
-            postgresql_using="hnsw",
-            postgresql_ops={"embedding": "halfvec_cosine_ops"},
-        ),
-    )
-
-    entry_id: Mapped[uuid.UUID] = mapped_column(primary_key=True)
-    model: Mapped[str] = mapped_column(primary_key=True)
-    embedding: Mapped[Any] = mapped_column(HALFVEC(VECTOR_DIMENSIONS), nullable=False)
+    recorded_at: Mapped[datetime] = mapped_column(server_default=NOW)

@@ -11,9 +11,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from threading import Lock
@@ -22,7 +23,7 @@ from typing import Any, Final
 from memory import log
 from memory.errors import LedgerError
 
-__all__ = ["Worker", "WorkerDied", "cores", "serve"]
+__all__ = ["Worker", "WorkerDied", "cores", "main"]
 
 _GARBAGE: Final = 100_000
 """Objects that are made between two searches for cycles, of which an answer has none."""
@@ -36,7 +37,10 @@ class WorkerDied(LedgerError):
 
 @dataclass(slots=True)
 class Worker:
-    """A process that runs a module, and this end of the line to it. Threads take turns."""
+    """A process that answers with a module's ``answer``, and this end of the line to it.
+
+    Threads take turns.
+    """
 
     module: str
     _line: Connection = field(init=False)
@@ -47,7 +51,7 @@ class Worker:
         """Start the process; it is not waited for."""
         self._line, other = Pipe()
         number = other.fileno()
-        command = [sys.executable, "-P", "-m", self.module, str(number)]
+        command = [sys.executable, "-P", "-m", __name__, str(number), self.module]
         with other:  # the process alone keeps its end, so that its death is an end of file here
             self._process = subprocess.Popen(command, pass_fds=[number], stdin=subprocess.DEVNULL)  # noqa: S603 - our own program
         with suppress(OSError):  # of a process that is dead already, which the first question tells
@@ -70,7 +74,7 @@ class Worker:
         self._process.wait()
 
 
-def serve(arguments: Sequence[str], answer: Callable[[Any], Any]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Answer what is asked until the line ends, as it does when the other process dies."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the other process is told to stop as well
@@ -78,6 +82,7 @@ def serve(arguments: Sequence[str], answer: Callable[[Any], Any]) -> None:
     with suppress(EOFError, OSError):
         sys.path[:], level = line.recv()
         log.configure(level)
+        answer = import_module(arguments[1]).answer
         gc.freeze()
         gc.set_threshold(_GARBAGE)
         while True:
@@ -89,3 +94,7 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

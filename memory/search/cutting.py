@@ -4,16 +4,15 @@ Cutting takes most of the time of indexing, and a thread would not help: it is P
 """
 
 import asyncio
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from memory.search.document import Document, document
 from memory.search.source import Source
-from memory.worker import Worker, cores, serve
+from memory.worker import Worker, cores
 
-__all__ = ["MANY", "Cutters"]
+__all__ = ["MANY", "Cutters", "answer"]
 
 MANY: Final = 4_000
 """Entries for which it pays to start processes; each takes half a second of work."""
@@ -41,7 +40,7 @@ class Cutters:
     async def cut(self, sources: Sequence[Source]) -> list[Document]:
         """Cut some entries, in a thread while there is no process. Raises WorkerDied."""
         if not self._workers:
-            return await asyncio.to_thread(_cut, sources)
+            return await asyncio.to_thread(answer, sources)
         worker = self._workers[self._asked % len(self._workers)]
         self._asked += 1
         documents: list[Document] = await asyncio.to_thread(worker.ask, sources)
@@ -54,9 +53,6 @@ class Cutters:
         self._workers = []
 
 
-def _cut(sources: Sequence[Source]) -> list[Document]:
+def answer(sources: Sequence[Source]) -> list[Document]:
+    """Cut some entries into words."""
     return [document(each) for each in sources]
-
-
-if __name__ == "__main__":
-    serve(sys.argv[1:], _cut)

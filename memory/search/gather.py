@@ -110,6 +110,18 @@ class _Reach:
 async def gather(session: AsyncSession, request: Request, query: text.Query) -> Found:
     """Find what matches, in the index, in the tail, by id and by phrase."""
     phrases = query.phrases[:MAX_PHRASES]
+    found, reach = await _matched(session, request, query, phrases)
+    quoted = [await _quoted(session, phrase, found) for phrase in phrases]
+    ids = await exact.by_id(session, query.ids, request)
+    named = set(ids).union(*(each.entries for each in quoted)) - found.entries.keys()
+    entries = {**found.entries, **await reach.by_entry(session, named)}
+    return replace(found, phrases=quoted, ids=ids, entries=entries)
+
+
+async def _matched(
+    session: AsyncSession, request: Request, query: text.Query, phrases: Sequence[str]
+) -> tuple[Found, _Reach]:
+    """Find and rank what holds words of the query."""
     of_phrases = {lexeme for phrase in phrases for lexeme in exact.words_of(phrase)}
     conditions = filters(request)
     labels = [label for condition in conditions for label in condition.labels]
@@ -121,37 +133,28 @@ async def gather(session: AsyncSession, request: Request, query: text.Query) -> 
     terms = list(dict.fromkeys((*query.lexemes, *begun, *of_phrases, *labels)))
     # The index before the tail: what is indexed meanwhile is then in both, and not in neither.
     looked = await lookup.read(session, terms)
-    progress = looked.progress
-    newest = await tail.read(session, progress, request)
+    newest = await tail.read(session, looked.progress, request)
     if query.beginnings:
-        recent = tail.beginning_with(newest.sources, query.beginnings)
-        query = replace(query, words=tuple(dict.fromkeys((*query.words, *begun, *sorted(recent)))))
+        recent = sorted(tail.beginning_with(newest.sources, query.beginnings))
         terms += recent
-    first_recent = -(-progress.entries // BLOCK) * BLOCK
-    segment, postings = await asyncio.to_thread(
-        tail.as_segment, newest.sources, frozenset(terms), first=first_recent
-    )
-    matched = await asyncio.to_thread(
-        matches.match,
-        (*looked.segments, segment),
-        (*looked.postings, postings),
-        query.lexemes,
-        conditions,
-        since=request.since,
-        until=request.until,
-    )
+        query = replace(query, words=tuple(dict.fromkeys((*query.words, *begun, *recent))))
     reach = _Reach(
-        progress=progress,
+        progress=looked.progress,
         recent=newest,
-        first_recent=first_recent,
+        first_recent=-(-looked.progress.entries // BLOCK) * BLOCK,
         lexemes=(*query.lexemes, *(TIME_WORDS if asks_when(request.query) else ())),
     )
-    found = await _ranked(session, request, query, matched, reach)
-    quoted = [await _quoted(session, phrase, found) for phrase in phrases]
-    ids = await exact.by_id(session, query.ids, request)
-    named = set(ids).union(*(each.entries for each in quoted)) - found.entries.keys()
-    entries = {**found.entries, **await reach.by_entry(session, named)}
-    return replace(found, phrases=quoted, ids=ids, entries=entries)
+
+    def match() -> Matches:
+        segment, postings = tail.as_segment(
+            newest.sources, frozenset(terms), first=reach.first_recent
+        )
+        segments, some = (*looked.segments, segment), (*looked.postings, postings)
+        span = {"since": request.since, "until": request.until}
+        return matches.match(segments, some, query.lexemes, conditions, **span)
+
+    matched = await asyncio.to_thread(match)
+    return await _ranked(session, request, query, matched, reach), reach
 
 
 async def _ranked(

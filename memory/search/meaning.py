@@ -14,7 +14,8 @@ from memory.crud import get_checkpoints, set_checkpoint
 from memory.drafts import OWN_KINDS
 from memory.embeddings import Embedder
 from memory.errors import InvalidInput
-from memory.models import VECTOR_DIMENSIONS, Entry, Vector
+from memory.models import Entry
+from memory.projections import VECTOR_DIMENSIONS, Vector
 from memory.search import place
 from memory.search.place import Progress
 from memory.search.request import Request

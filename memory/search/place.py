@@ -15,7 +15,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.crud import horizon
-from memory.models import Entry, SearchProgress, SearchSegment
+from memory.models import Entry
+from memory.projections import SearchProgress, SearchSegment
 
 __all__ = [
     "COUNT_LIMIT",
