@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from backports import zstd
 from readings import DATA, batches, expected, read, stores
 
 from importers import repeats, tail
@@ -204,6 +205,34 @@ def test_a_plain_file_wins_over_its_compressed_twin(tmp_path: Path) -> None:
     path.with_name(path.name + ".zst").write_bytes(b"old")
     sources = list(CodexImporter().sources(Store(provider="codex", root=tmp_path)))
     assert [(source.path, source.key) for source in sources] == [(path, str(path))]
+
+
+@pytest.mark.parametrize("is_packed", [True, False], ids=["packed", "plain"])
+@pytest.mark.parametrize("stale", ["sessions", "archived"])
+def test_of_two_files_of_a_thread_in_two_folders_neither_hides_the_other(
+    tmp_path: Path, stale: str, *, is_packed: bool
+) -> None:
+    path = rollout(tmp_path, header(), turn(), message("before"))
+    archived = tmp_path / "archived_sessions" / path.name
+    archived.parent.mkdir()
+    importer = CodexImporter()
+    reading = read(importer, tmp_path)
+    old, live = (path, archived) if stale == "sessions" else (archived, path)
+    whole = path.read_bytes()
+    path.unlink()
+    if is_packed:
+        old.with_name(old.name + ".zst").write_bytes(zstd.compress(whole))
+    else:
+        old.write_bytes(whole)
+    said = b"".join(json.dumps(message(text)).encode() + b"\n" for text in ("behind", "more"))
+    live.write_bytes(whole + said)
+    read(importer, tmp_path, reading)
+    assert reading.texts() == ["before", "behind", "more"]
+    with live.open("ab") as file:
+        file.write(json.dumps(message("last")).encode() + b"\n")
+    read(importer, tmp_path, reading)
+    assert reading.texts() == ["before", "behind", "more", "last"]
+    assert not reading.changed
 
 
 def test_the_harness_speaks_as_system_and_the_user_as_user(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 A rollout is written to ``sessions/YYYY/MM/DD/``, may be moved to ``archived_sessions/`` and be
 compressed in either place. Its key is the plain path under ``sessions/``, whatever became of it.
+Where a thread has a file in both places, one may have what the other lacks: both are read, and the
+second is named by its own path.
 """
 
 import re
@@ -48,14 +50,24 @@ class Forks:
 def rollouts(store: Store, forks: Forks) -> list[Source]:
     """Return the rollouts, oldest first, each fork after the thread that it was forked from.
 
-    Where a thread has a plain and a compressed file, the plain one is current, as for Codex itself.
-    What is no regular file is a source that cannot be read, unless the thread has one elsewhere.
+    Where a folder has a plain and a compressed file of a thread, the plain one is current, as for
+    Codex itself. What is no regular file is a source that cannot be read, unless the thread has one
+    elsewhere.
     """
     chosen: dict[str, Path] = {}
+    others: dict[str, Path] = {}
+    places: set[Path] = set()
     for path in sorted(_files(store.root), key=_preference):
-        chosen.setdefault(_key(store.root, path), path)
-    ordered = sorted(chosen.items(), key=lambda each: (each[1].name, each[0]))
-    keys = {thread: key for key, path in reversed(ordered) if (thread := thread_of(path.name))}
+        plain = _plain(path)
+        if plain in places:
+            continue  # its twin, which is current
+        places.add(plain)
+        if chosen.setdefault(_key(store.root, path), path) != path and path.is_file():
+            others[str(plain)] = path
+    keys = {thread: key for key, path in chosen.items() if (thread := thread_of(path.name))}
+    ordered = sorted(
+        [*chosen.items(), *others.items()], key=lambda each: (each[1].name, each[0] in others)
+    )
     return [
         Source(store=store, path=path, key=key, after=_after(forks.origin(key, path), key, keys))
         for key, path in ordered
@@ -75,15 +87,19 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _preference(path: Path) -> tuple[bool, bool, bool, str]:
-    return not path.is_file(), path.parent.name == ARCHIVED, path.name.endswith(PACKED), str(path)
+    return not path.is_file(), path.name.endswith(PACKED), path.parent.name == ARCHIVED, str(path)
+
+
+def _plain(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(PACKED))
 
 
 def _key(root: Path, path: Path) -> str:
-    plain = path.name.removesuffix(PACKED)
-    day = _DAY.match(plain)
+    plain = _plain(path)
+    day = _DAY.match(plain.name)
     if path.parent.name == ARCHIVED and day:
-        return str(root.joinpath(SESSIONS, *day.groups(), plain))
-    return str(path.with_name(plain))
+        return str(root.joinpath(SESSIONS, *day.groups(), plain.name))
+    return str(plain)
 
 
 def _header(path: Path) -> bytes:
