@@ -4,7 +4,6 @@ import inspect
 import threading
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Final
@@ -37,7 +36,7 @@ class Stopwatch:
     def __init__(self) -> None:
         """Begin at zero."""
         self.seconds = dict.fromkeys(PARTS, 0.0)
-        self._inner: ContextVar[list[float]] = ContextVar("inner")
+        self._inner: ContextVar[list[float] | None] = ContextVar("inner")
         self._lock = threading.Lock()
 
     def attach(self, *more: tuple[Any, str, str]) -> None:
@@ -53,30 +52,35 @@ class Stopwatch:
 
             @wraps(function)
             async def timed_coroutine(*arguments: Any, **options: Any) -> Any:
-                with self._running(part):
+                started = self._start()
+                try:
                     return await function(*arguments, **options)
+                finally:
+                    self._stop(part, *started)
 
             return timed_coroutine
 
         @wraps(function)
         def timed(*arguments: Any, **options: Any) -> Any:
-            with self._running(part):
+            started = self._start()
+            try:
                 return function(*arguments, **options)
+            finally:
+                self._stop(part, *started)
 
         return timed
 
-    @contextmanager
-    def _running(self, part: str) -> Any:
-        inner = [0.0]
+    # Two functions: as a context manager the stopwatch would take as long as what it measures.
+    def _start(self) -> tuple[list[float] | None, list[float], float]:
         outer = self._inner.get(None)
-        token = self._inner.set(inner)
-        began = time.thread_time()
-        try:
-            yield
-        finally:
-            taken = time.thread_time() - began
-            self._inner.reset(token)
-            if outer is not None:
-                outer[0] += taken
-            with self._lock:
-                self.seconds[part] += taken - inner[0]
+        inner = [0.0]
+        self._inner.set(inner)
+        return outer, inner, time.thread_time()
+
+    def _stop(self, part: str, outer: list[float] | None, inner: list[float], began: float) -> None:
+        taken = time.thread_time() - began
+        self._inner.set(outer)
+        if outer is not None:
+            outer[0] += taken
+        with self._lock:
+            self.seconds[part] += taken - inner[0]
