@@ -1,6 +1,7 @@
 """The proof of coverage: what it finds missing, changed, unknown and gone, and what it leaves alone."""
 
 import json
+import os
 import shutil
 from functools import partial
 from pathlib import Path
@@ -114,7 +115,11 @@ async def test_what_lies_before_a_checkpoint_is_mended_and_the_checkpoint_stays(
     await run(database, root, OpenCodeImporter())
     part = next(each for each in root.rglob("prt_*.json") if "Second [[" in each.read_text())
     secret = "ghp_" + "x1Y2" * 9
-    part.write_text(part.read_text().replace("Second [[", f"With {secret} [["))
+    looked = part.stat()  # all that an import looks at
+    value = {**json.loads(part.read_text()), "text": f"With {secret} [["}
+    part.write_text(json.dumps(value, separators=(",", ":")).ljust(looked.st_size))
+    os.utime(part, ns=(looked.st_atime_ns, looked.st_mtime_ns))
+    assert part.stat().st_size == looked.st_size
     machine = database.settings.machine
     look = partial(crud.get_checkpoints, provider="opencode", machine=machine)
     before = await database.transact(look)
