@@ -30,7 +30,7 @@ _log = log.get(__name__)
 START_BYTES: Final = 16 * 1024 * 1024
 """What a pass reads by itself before it starts a reader, which takes half a second of work."""
 
-PROGRAM: Final = ("-P", "-m", "importers.reader")
+PROGRAM: tuple[str, ...] = ("-P", "-m", "importers.reader")
 
 
 class ReaderDied(LedgerError):
