@@ -66,7 +66,7 @@ async def fill(ledger: Ledger, vectors: Floats) -> list[object]:
             literals = [HalfVector(each).to_text() for each in vectors[first : first + BATCH]]
             await connection.execute(
                 "INSERT INTO vectors SELECT id, 'bench', made::halfvec"
-                " FROM unnest($1::uuid[], $2::text[]) AS some (id, made)",
+                " FROM unnest($1::uuid[], $2::text[]) AS given (id, made)",
                 ids[first : first + BATCH],
                 literals,
             )
