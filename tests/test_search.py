@@ -425,3 +425,32 @@ async def test_the_beginning_of_a_word_finds_every_word_that_begins_so(
 async def test_other_stars_mean_nothing(database: Database, settle: Settle, query: str) -> None:
     await settle(message("the deployment went fine"))
     assert (await ask(database, query)).total == 0
+
+
+async def test_words_of_a_date_are_no_content_where_others_are(
+    database: Database, settle: Settle
+) -> None:
+    session = await start(database, "dates", started_at=NOON)
+    shift = "the layout jumped as the images came"
+    await settle(
+        message("27 files may be left of 2026, 27 May be damned", occurred_at=NOON),
+        message(shift, session_id=session, occurred_at=NOON.replace(month=5)),
+    )
+    answer = await ask(database, "what about the layout on 27 May 2026?")
+    assert contents(answer)[0] == shift
+    alone = await ask(database, "27 May 2026")
+    assert [hit.why.parts["words"] for hit in alone.hits] == [1.0]
+
+
+async def test_a_whole_error_ranks_above_a_message_that_only_repeats_its_path(
+    database: Database, settle: Settle
+) -> None:
+    error = (
+        "src/lib/basket.ts:57:14 - error TS2532: Object is possibly 'undefined'. The build stopped"
+        " here and nothing behind it was looked at, as the log of the night says."
+    )
+    others = [f"open src/lib/basket.ts once more, step {n}" for n in range(6)]
+    await settle(*(message(each) for each in others), message(error))
+    answer = await ask(database, "src/lib/basket.ts:57:14 - error TS2532: Object is possibly")
+    assert contents(answer)[0] == error
+    assert "TS2532:" not in {word for hit in answer.hits[1:] for word in hit.why.words}

@@ -123,6 +123,25 @@ def test_a_name_weighs_nothing_beside_other_words() -> None:
     assert ranking.weights(["ada"], rare, entries=9, without=["ada"])["ada"] > 0
 
 
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("what about layout shift on 27 May?", {"27", "may"}),
+        ("what did we measure on March 18th, 2026", {"18", "march", "2026"}),
+        ("what did we fix in January 2026?", {"januari", "2026"}),
+        ("the pool on 2026-03-14", {"2026", "03", "14"}),
+        ("the plan for 2025", {"2025"}),
+        ("may we march on with 27 workers", set()),
+        ("what broke 3 days ago", set()),
+    ],
+)
+def test_the_words_of_a_date_are_told_apart(question: str, words: set[str]) -> None:
+    assert hints.told_apart(question, ()) >= words
+    assert hints.told_apart("", ["ada"]) == {"ada"}
+    if not words:
+        assert hints.told_apart(question, ()) == set()
+
+
 def test_who_spoke_and_when_are_parts_of_the_score() -> None:
     asked = hints.hints_of("when did codex say it, on 2026-09-27?", (), now=NOW)
     told = candidate(1, "yesterday", "port")

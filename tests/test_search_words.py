@@ -14,7 +14,7 @@ from memory.search.labels import Carried
 from memory.search.segments import Growing, posting_of, segment_of
 from memory.search.source import Source
 from memory.search.voices import weight_of
-from memory.search.words import typed_words
+from memory.search.words import covered, typed_words
 from memory.text import query
 
 CODE = (
@@ -122,7 +122,45 @@ def test_a_rarer_word_never_weighs_less(frequency: int, entries: int) -> None:
     assert rarer >= ranking.inverse_frequency(frequency + 1, entries + 1)
 
 
+def test_the_forms_of_one_path_weigh_together_what_the_longest_tells() -> None:
+    asked = query("src/lib/basket.ts TS2532")
+    told = scores.term_weights(asked, dict.fromkeys(asked.lexemes, 3.0) | {"src/lib/basket.ts": 5})
+    forms = {each: told[each] for each in asked.terms if "basket" in each}
+    assert len(forms) == 5
+    assert forms["src/lib/basket.ts"] == scores.TERM_WEIGHT * (5 - 3)
+    assert forms["lib/basket.ts"] == forms["src/lib/basket"] == 0
+    assert told["ts2532"] == forms["basket.ts"] == scores.TERM_WEIGHT * 3
+
+
 def test_words_are_shown_as_they_were_typed() -> None:
     typed = typed_words('How does "getUserById()" retry, and the 数据库?')
     assert list(typed) == ["getUserById", "retry", "数据库"]
-    assert "retri" in typed["retry"]
+    assert typed["retry"] == (frozenset({"retri"}),)
+
+
+@pytest.mark.parametrize(
+    ("typed", "held", "is_covered"),
+    [
+        ("TS2532", ["ts"], False),
+        ("TS2532", ["ts", "2532"], True),
+        ("TS2532", ["ts2532"], True),
+        ("getUserById", ["user"], False),
+        ("getUserById", ["get", "user", "id"], True),
+        ("src/lib/basket.ts", ["basket.ts", "basket", "ts"], False),
+        ("src/lib/basket.ts:57", ["src/lib/basket.ts"], True),
+        ("retries", ["retri"], True),
+        ("na\u00efve", ["naiv"], True),
+        ("\u6570\u636e\u5e93", ["\u6570\u636e"], True),
+    ],
+)
+def test_an_identifier_is_held_whole_or_by_all_of_its_parts(
+    typed: str, held: list[str], is_covered: bool
+) -> None:
+    entry = Candidate(
+        id=uuid.UUID(int=1),
+        places={each: [1] for each in held},
+        length=9,
+        carried=Carried("codex", "message", "user", "", ""),
+        ordinal=1,
+    )
+    assert covered(entry, typed_words(typed)) == ((typed,) if is_covered else ())

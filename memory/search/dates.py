@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-__all__ = ["MONTHS", "Named", "named_times"]
+__all__ = ["MONTHS", "Named", "dates_in", "named_times"]
 
 MONTHS: Final = (
     *("january", "february", "march", "april", "may", "june"),
@@ -67,17 +67,32 @@ def named_times(question: str, *, now: datetime) -> tuple[Named, ...]:
     return (*_dates(question), *_years(question), *_counted(question, now.astimezone(UTC).date()))
 
 
-def _dates(question: str) -> Iterator[Named]:
+def dates_in(question: str) -> str:
+    """Return the words of a question that name days, months and years; those counted from now stay."""
+    question = " ".join(question.split())
+    iso = (found[0] for found in _ISO.finditer(question))
+    return " ".join((*(found[0] for found in _months(question)), *iso, *_YEAR.findall(question)))
+
+
+def _months(question: str) -> Iterator[re.Match[str]]:
+    """Give the months with their days and years.
+
+    A verb and a name look like months: "may" and "mar" are only with a day, a year or a capital
+    letter.
+    """
     for found in _DATE.finditer(question):
-        day, year, month = found["before"] or found["behind"], found["year"], found["month"]
-        # A verb and a name look like months: "may" and "mar" are only with a day, a year or a
-        # capital letter.
-        if day or year or month[0].isupper():
-            yield Named(
-                year=int(year) if year else None,
-                month=_NUMBER[month.lower()],
-                day=int(day) if day else None,
-            )
+        if found["before"] or found["behind"] or found["year"] or found["month"][0].isupper():
+            yield found
+
+
+def _dates(question: str) -> Iterator[Named]:
+    for found in _months(question):
+        day, year = found["before"] or found["behind"], found["year"]
+        yield Named(
+            year=int(year) if year else None,
+            month=_NUMBER[found["month"].lower()],
+            day=int(day) if day else None,
+        )
     for found in _ISO.finditer(question):
         day = found["day"]
         yield Named(

@@ -22,7 +22,7 @@ from memory.search.request import Request, checked, is_filtered
 from memory.search.scores import Scores
 from memory.search.source import searchable
 from memory.search.versions import Shown
-from memory.search.words import covered, typed_words
+from memory.search.words import Ways, covered, typed_words
 
 __all__ = ["NEAR", "search"]
 
@@ -108,7 +108,7 @@ async def _hits(
     shown: Sequence[Shown],
     scores: Scores,
     found: Found,
-    words: Mapping[str, frozenset[str]],
+    words: Mapping[str, Ways],
 ) -> list[Hit]:
     """Read the entries to be shown and cut their snippets."""
     rows = await session.scalars(select(Entry).where(Entry.id.in_([each.id for each in shown])))
@@ -152,9 +152,7 @@ def _ways(found: Found) -> dict[str, int]:
     return {**ways, "meaning": len(found.cosines)} if found.cosines else ways
 
 
-def _note(
-    found: Found, request: Request, scores: Scores, words: Mapping[str, frozenset[str]]
-) -> str:
+def _note(found: Found, request: Request, scores: Scores, words: Mapping[str, Ways]) -> str:
     """Return what the reader should know, one sentence a matter."""
     sentences = [
         note_of(

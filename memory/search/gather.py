@@ -13,7 +13,7 @@ from memory import text
 from memory.search import candidates, exact, lookup, matches, meaning, ranking, tail
 from memory.search.candidates import Candidate
 from memory.search.exact import Quoted
-from memory.search.hints import TIME_WORDS, Hints, asks_when, hints_of, people_among
+from memory.search.hints import TIME_WORDS, Hints, asks_when, hints_of, people_among, told_apart
 from memory.search.labels import filters
 from memory.search.matches import Matches, Ranked
 from memory.search.place import Progress
@@ -174,7 +174,7 @@ async def _ranked(
             query.lexemes,
             matched.frequencies,
             entries=progress.entries + len(reach.recent.sources),
-            without=text.query(" ".join(people)).words,
+            without=told_apart(request.query, people),
         )
         weights = term_weights(query, weights)
         ranked = await asyncio.to_thread(matches.rank, matched, weights, average=average)

@@ -8,10 +8,10 @@ from typing import Final
 
 from memory.drafts import CLIENTS, client_names
 from memory.search.candidates import Candidate
-from memory.search.dates import MONTHS, Named, named_times
+from memory.search.dates import MONTHS, Named, dates_in, named_times
 from memory.text import fold, query
 
-__all__ = ["TIME_WORDS", "Hints", "asks_when", "hints_of", "people_among"]
+__all__ = ["TIME_WORDS", "Hints", "asks_when", "hints_of", "people_among", "told_apart"]
 
 _ASKS_WHEN: Final = re.compile(
     r"\b(?:when|how long|(?:what|which) (?:date|day|week|month|year|time))\b", re.IGNORECASE
@@ -79,6 +79,15 @@ def people_among(candidates: Collection[Candidate], question: str) -> frozenset[
         return frozenset()
     words = {fold(word) for word in re.findall(r"[^\W_]+", question)}
     return frozenset(each for each in speakers if not words.isdisjoint(each.split("-")))
+
+
+def told_apart(question: str, people: Collection[str]) -> frozenset[str]:
+    """Return the words of a question that say who or when rather than what.
+
+    Who of the ``people`` spoke and when are looked for beside the words, so these need not stand
+    in the text. A date as it is written in digits stays, whole: logs hold it.
+    """
+    return frozenset(query(f"{' '.join(people)} {dates_in(question)}").words)
 
 
 def hints_of(question: str, people: Collection[str], *, now: datetime) -> Hints:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.search.labels import Condition
-from memory.search.ranking import K1, B, inverse_frequency
+from memory.search.ranking import K1, SHORT, B, inverse_frequency
 from memory.search.segments import Posting, Segment, microseconds
 
 __all__ = ["Matches", "Ranked", "holding_all", "match", "rank"]
@@ -203,7 +203,7 @@ def _gains(
 ) -> Floats:
     """Return the sum over each entry's lexemes of weight times saturated count."""
     gains = np.zeros(segment.entries, dtype=np.float32)
-    norm = K1 * (1 - B + B * segment.lengths / average)
+    norm = K1 * (1 - B + B * np.maximum(segment.lengths, SHORT) / average)
     for lexeme, weight in weights.items():
         posting = postings.get(lexeme)
         if weight and posting is not None:

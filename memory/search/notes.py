@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from memory.search.candidates import Candidate
-from memory.search.words import covered
+from memory.search.words import Ways, covered
 from memory.text import Query, displayable, query
 
 __all__ = ["note_of"]
@@ -14,7 +14,7 @@ _SHOWN: Final = 80
 
 def note_of(
     parsed: Query,
-    words: Mapping[str, Collection[str]],
+    words: Mapping[str, Ways],
     held: Mapping[str, int],
     *,
     closest: Collection[Candidate],
@@ -42,7 +42,7 @@ def note_of(
 
 
 def _of_words(
-    words: Mapping[str, Collection[str]],
+    words: Mapping[str, Ways],
     held: Mapping[str, int],
     closest: Collection[Candidate],
 ) -> str:
@@ -55,7 +55,7 @@ def _of_words(
     return ""
 
 
-def _missing_identifier(words: Mapping[str, Collection[str]], held: Mapping[str, int]) -> str:
+def _missing_identifier(words: Mapping[str, Ways], held: Mapping[str, int]) -> str:
     """Return the first word typed that looks like an identifier and stands nowhere as a whole."""
     for word in words:
         whole = query(word).terms[:1]  # the longest form comes first

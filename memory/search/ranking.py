@@ -13,10 +13,12 @@ from typing import Final
 from memory.search.candidates import Candidate
 from memory.search.voices import weight_of
 
-__all__ = ["K1", "B", "adjacency", "bm25", "inverse_frequency", "weights"]
+__all__ = ["K1", "SHORT", "B", "adjacency", "bm25", "inverse_frequency", "weights"]
 
 K1: Final = 0.9
 B: Final = 0.4
+SHORT: Final = 10
+"""Words that an entry counts as having at least: two words do not answer best for being few."""
 
 _PAIR_DISTANCES: Final = (1, 2)
 
@@ -36,8 +38,8 @@ def weights(
 ) -> dict[str, float]:
     """Return each lexeme's weight among so many entries.
 
-    Those of ``without``, names of who speaks, weigh nothing while there are others: who is named
-    is looked for among the writers.
+    Those of ``without``, names of who speaks and words of dates, weigh nothing while there are
+    others: both are looked for beside the words.
     """
     lexemes = list(lexemes)
     silent = set(without) if set(lexemes) - set(without) else set()
@@ -52,7 +54,7 @@ def bm25(candidate: Candidate, weights: Mapping[str, float], *, average: float) 
 
     Lexemes without weight count nothing; ``average`` is the length of an average entry in words.
     """
-    norm = K1 * (1 - B + B * candidate.length / average)
+    norm = K1 * (1 - B + B * max(candidate.length, SHORT) / average)
     gain = 0.0
     for lexeme, weight in weights.items():
         if places := candidate.places.get(lexeme):

@@ -64,8 +64,18 @@ _NO_COSINES: Final[Mapping[uuid.UUID, float]] = {}
 
 
 def term_weights(query: Query, weights: Mapping[str, float]) -> dict[str, float]:
-    """Return the weights of a query's lexemes, those of whole identifiers raised."""
-    terms = {lexeme: TERM_WEIGHT * weights[lexeme] for lexeme in query.terms}
+    """Return the weights of a query's lexemes, those of whole identifiers raised.
+
+    An entry that holds a path holds its shorter forms too, so a longer form weighs what it tells
+    beyond them: together they give about what the longest one held tells.
+    """
+    terms = {
+        lexeme: TERM_WEIGHT * max(0.0, weights[lexeme] - max(shorter, default=0.0))
+        for lexeme in query.terms
+        for shorter in [
+            [weights[each] for each in query.terms if each in lexeme and each != lexeme]
+        ]
+    }
     return {lexeme: weights[lexeme] for lexeme in query.words} | terms
 
 
