@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Final
 
 from importers import garbage
@@ -23,12 +24,15 @@ from importers.ready import Read, Unread, read
 from memory import log
 from memory.errors import LedgerError
 
-__all__ = ["PROGRAM", "START_BYTES", "Reader", "ReaderDied", "main"]
+__all__ = ["PROGRAM", "SMALL_BYTES", "START_BYTES", "Reader", "ReaderDied", "main"]
 
 _log = log.get(__name__)
 
 START_BYTES: Final = 16 * 1024 * 1024
 """What a pass reads by itself before it starts a reader, which takes half a second of work."""
+
+SMALL_BYTES: Final = 128 * 1024
+"""A file below this is read sooner than it is handed over."""
 
 PROGRAM: tuple[str, ...] = ("-P", "-m", "importers.reader")
 
@@ -59,9 +63,15 @@ class Reader:
 
         Raises ReaderDied; another process reads the next one then.
         """
-        if self._size >= START_BYTES and self._child is None and self._is_possible:
+        is_here = self._size < START_BYTES or not self._is_possible or _is_small(source.path)
+        if not is_here and self._child is None:
             self._start()
-        found = self._read(importer, source, stored)
+        if is_here or self._child is None:
+            found = read(
+                importer, source, stored, machine=self.machine, is_elsewhere=self.is_elsewhere
+            )
+        else:
+            found = self._ask(self._child, importer, source, stored)
         if isinstance(found, Read):
             self._size += found.size
         return found
@@ -75,15 +85,11 @@ class Reader:
         self._is_possible = False
         _log.warning("no process that reads ahead can be started; this pass goes on without one")
 
-    def _read(
-        self, importer: Importer, source: Source, stored: Mapping[str, Any] | None
+    def _ask(
+        self, child: "_Child", importer: Importer, source: Source, stored: Mapping[str, Any] | None
     ) -> Read | Unread | None:
-        if self._child is None:
-            return read(
-                importer, source, stored, machine=self.machine, is_elsewhere=self.is_elsewhere
-            )
         try:
-            return self._child.read(importer, source, stored)
+            return child.read(importer, source, stored)
         except (EOFError, OSError) as error:
             self.close()
             raise ReaderDied from error
@@ -155,6 +161,13 @@ def main(arguments: Sequence[str]) -> None:
                 importers[name] = importer
             options = {"machine": machine, "is_elsewhere": is_elsewhere}
             line.send(read(importers[name], source, stored, **options))
+
+
+def _is_small(path: Path) -> bool:
+    try:
+        return path.stat().st_size < SMALL_BYTES
+    except OSError:
+        return True  # reading it says what is wrong
 
 
 def _cores() -> int:

@@ -32,7 +32,7 @@ READING_AHEAD = (
 import sys
 from importers import reader
 from importers.__main__ import main
-reader.START_BYTES = 0
+reader.START_BYTES = reader.SMALL_BYTES = 0
 sys.exit(main(client="claude"))
 """,
 )

@@ -51,6 +51,7 @@ class Deadly(Lines):
 def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Have every pass read ahead, and note the processes that it starts."""
     monkeypatch.setattr(reader, "START_BYTES", 0)
+    monkeypatch.setattr(reader, "SMALL_BYTES", 0)
     monkeypatch.setattr(reader, "_cores", lambda: 2)
     numbers: list[int] = []
     real = reader._Child.begin
@@ -98,6 +99,18 @@ async def test_a_small_pass_starts_no_process(
     write(tmp_path, "a", *range(20))
     assert (await run(database, tmp_path, Lines())).appended == 20
     assert started == []
+
+
+async def test_small_files_are_read_here_beside_large_ones(
+    database: Database, tmp_path: Path, started: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "SMALL_BYTES", 10_000)
+    write(tmp_path, "a", *range(1000))
+    write(tmp_path, "b", *range(1000, 1010))
+    client = await run(database, tmp_path, Deadly())
+    (number,) = started
+    assert set(client.skipped) == {f"read by {number}", f"read by {os.getpid()}"}
+    assert client.appended == 1010
 
 
 async def test_a_process_that_dies_costs_the_source_that_it_read_and_no_other(
