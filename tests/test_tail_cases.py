@@ -10,6 +10,7 @@ from test_tail import ids, number, pack, read_all, row, write
 from importers import flow, tail
 from importers.base import Store
 from importers.claude import ClaudeImporter
+from importers.reader import Reader
 from importers.report import ClientReport
 from memory.database import Database
 from memory.settings import Settings
@@ -89,6 +90,7 @@ def test_thousands_of_unchanged_files_are_looked_at_and_not_opened(
         states=states,
         client=client,
         stop=asyncio.Event(),
+        reader=Reader(machine="m"),
     )
     asyncio.run(made.run())
     assert len(sources) == 3000
