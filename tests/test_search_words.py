@@ -115,6 +115,23 @@ def test_scores_are_shares_of_the_best_and_their_order_is_total(
     assert totals == sorted(totals, reverse=True)
 
 
+def test_a_session_counts_for_what_of_it_is_nearest_in_meaning() -> None:
+    def entry(number: int, session: str) -> Candidate:
+        carried = Carried("codex", "message", "user", session, "")
+        return Candidate(uuid.UUID(int=number), {"warm": [1]}, 9, carried, number - 1)
+
+    found = [entry(1, "1" * 32), entry(2, "1" * 32), entry(3, "2" * 32), entry(4, "")]
+    cosines = dict(zip((each.id for each in found), (0.9, 0.1, 0.5, 0.9), strict=True))
+    weights = {"warm": 1.0}
+    by_arrays = ranked(found, weights, 9)
+    alone, _ = scores.of_words(found, query("warm"), weights, by_arrays, average=9)
+    near, _ = scores.of_words(found, query("warm"), weights, by_arrays, average=9, cosines=cosines)
+    added = [
+        near[each.id].get("session", 0.0) - alone[each.id].get("session", 0.0) for each in found
+    ]
+    assert added == pytest.approx([scores.MEANT, scores.MEANT, scores.MEANT / 2, 0])
+
+
 @given(st.integers(0, 10**7), st.integers(0, 10**7))
 def test_a_rarer_word_never_weighs_less(frequency: int, entries: int) -> None:
     assert ranking.inverse_frequency(frequency, entries) > 0

@@ -44,6 +44,8 @@ ORDER: Final = 0.2
 MOST_PAIRS: Final = 3
 SESSION: Final = 0.5
 """For being in the session that answers best as a whole."""
+MEANT: Final = 0.3
+"""For being in the session of the entry that is nearest in meaning."""
 NEIGHBOURS: Final[Mapping[int, float]] = {1: 0.3, 2: 0.2}
 """Share of what the words of a neighbour at this distance give."""
 WRITER: Final = 0.2
@@ -52,7 +54,7 @@ TIME: Final = 0.4
 """For a time that the question names, as far as it fits."""
 WHEN: Final = 0.1
 """For naming a time where the question asks for one."""
-WORDS: Final = 0.6
+WORDS: Final = 0.5
 """Share of the words where meaning counts too."""
 ID: Final = 100.0
 PHRASE: Final = 10.0
@@ -98,9 +100,14 @@ def of_words(
     gains = {each.id: ranking.bm25(each, weights, average=average) for each in candidates}
     share = WORDS if cosines else 1.0
     unit = share / (max(gains.values(), default=0.0) or 1.0)
-    meaning = {name: (1 - share) * near for name, near in _spread(cosines).items()}
+    spread = _spread(cosines)
+    meaning = {name: (1 - share) * near for name, near in spread.items()}
     own = Own(unit, {name: unit * gain + meaning.get(name, 0.0) for name, gain in gains.items()})
-    sessions = {each.id: SESSION * ranked.of(each.ordinal)[1] for each in candidates}
+    meant = _nearest_by_session(candidates, spread)
+    sessions = {
+        each.id: SESSION * ranked.of(each.ordinal)[1] + MEANT * meant.get(each.carried.session, 0.0)
+        for each in candidates
+    }
     scores: Scores = {}
     for each in sorted(
         candidates, key=lambda each: (own.known[each.id] + sessions[each.id], each.id), reverse=True
@@ -127,6 +134,18 @@ def _spread(cosines: Mapping[uuid.UUID, float]) -> dict[uuid.UUID, float]:
     if highest <= lowest:
         return dict.fromkeys(cosines, 1.0)
     return {name: (value - lowest) / (highest - lowest) for name, value in cosines.items()}
+
+
+def _nearest_by_session(
+    candidates: Iterable[Candidate], near: Mapping[uuid.UUID, float]
+) -> dict[str, float]:
+    """Return how near in meaning the nearest entry of each session is."""
+    found: dict[str, float] = {}
+    for each in candidates:
+        session = each.carried.session
+        if session and each.id in near:
+            found[session] = max(found.get(session, 0.0), near[each.id])
+    return found
 
 
 def add_neighbours(
