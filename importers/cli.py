@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from importers import garbage
 from importers.hooks import DEPTH, INSIDE
 from importers.options import Options
 from importers.progress import bar
 from importers.registry import importers_in, importers_of
 from importers.report import Report
 from importers.tell import told
-from memory import log, postgres
+from memory import garbage, log, postgres
 from memory.cli.checks import Check, Note
 from memory.cli.fault import FAILED, STOPPED, ended
 from memory.cli.output import Json, one_line, print_json, say

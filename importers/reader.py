@@ -5,24 +5,18 @@ that of the pass and no more than one batch is under way. It stores nothing: whe
 what it read is read again. Small passes start none.
 """
 
-import logging
-import os
-import signal
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from importers import garbage
 from importers.base import Importer, Source
 from importers.ready import Read, Unread, read
-from memory import log
+from memory import garbage, log
 from memory.errors import LedgerError
+from memory.worker import Worker, WorkerDied, cores, line_of
 
 __all__ = ["PROGRAM", "SMALL_BYTES", "START_BYTES", "Reader", "ReaderDied", "main"]
 
@@ -54,7 +48,7 @@ class Reader:
     is_elsewhere: bool = False
     _size: int = 0
     _child: "_Child | None" = None
-    _is_possible: bool = field(default_factory=lambda: _cores() > 1)
+    _is_possible: bool = field(default_factory=lambda: cores() > 1)
 
     def read(
         self, importer: Importer, source: Source, stored: Mapping[str, Any] | None
@@ -90,7 +84,7 @@ class Reader:
     ) -> Read | Unread | None:
         try:
             return child.read(importer, source, stored)
-        except (EOFError, OSError) as error:
+        except WorkerDied as error:
             self.close()
             raise ReaderDied from error
 
@@ -107,52 +101,38 @@ class _Child:
 
     machine: str
     is_elsewhere: bool
-    _line: Connection = field(init=False)
-    _process: "subprocess.Popen[bytes]" = field(init=False)
+    worker: Worker = field(default_factory=lambda: Worker(PROGRAM))
     _known: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self._line, other = Pipe()
-        number = other.fileno()
-        command = [sys.executable, *PROGRAM, str(number)]
-        with other:  # the process alone keeps its end, so that its death is an end of file here
-            self._process = subprocess.Popen(command, pass_fds=[number], stdin=subprocess.DEVNULL)  # noqa: S603 - our own program
 
     def begin(self) -> bool:
         """Wait until it can be asked; return whether it can."""
-        level = logging.getLogger().getEffectiveLevel()
         try:
-            self._line.send((sys.path, level, self.machine, self.is_elsewhere))
-            self._line.recv()
-        except (EOFError, OSError):
+            self.worker.ask((self.machine, self.is_elsewhere))
+        except WorkerDied:
             return False
         return True
 
     def read(
         self, importer: Importer, source: Source, stored: Mapping[str, Any] | None
     ) -> Read | Unread | None:
-        """Ask for a batch. Raises EOFError or OSError when the process died."""
+        """Ask for a batch. Raises WorkerDied."""
         name = importer.provider
-        self._line.send((name, None if name in self._known else importer, source, stored))
+        known = None if name in self._known else importer
         self._known.add(name)
-        answer: Read | Unread | None = self._line.recv()
+        answer: Read | Unread | None = self.worker.ask((name, known, source, stored))
         return answer
 
     def close(self) -> None:
         """Let it end, and wait for that."""
-        self._line.close()
-        self._process.wait()
+        self.worker.close()
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(number: str) -> None:
     """Read what is asked for until the line ends, as it does when the other process dies."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the other process is told to stop as well
-    line = Connection(int(arguments[0]))
     with suppress(EOFError, OSError):
-        sys.path[:], level, machine, is_elsewhere = line.recv()
-        log.configure(level)
+        line = line_of(number)
         garbage.rarely()
+        machine, is_elsewhere = line.recv()
         line.send(True)
         importers: dict[str, Importer] = {}
         while True:
@@ -170,11 +150,5 @@ def _is_small(path: Path) -> bool:
         return True  # reading it says what is wrong
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

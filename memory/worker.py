@@ -5,28 +5,23 @@ it is killed, what it was asked can be asked anew. It ends when the process that
 that comes about, since each end of the line is held by one process alone.
 """
 
-import gc
 import logging
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from threading import Lock
-from typing import Any, Final
+from typing import Any
 
-from memory import log
+from memory import garbage, log
 from memory.errors import LedgerError
 
-__all__ = ["Worker", "WorkerDied", "cores", "main"]
-
-_GARBAGE: Final = 100_000
-"""Objects that are made between two searches for cycles, of which an answer has none."""
+__all__ = ["Worker", "WorkerDied", "answering", "cores", "line_of", "main"]
 
 
 class WorkerDied(LedgerError):
@@ -37,12 +32,13 @@ class WorkerDied(LedgerError):
 
 @dataclass(slots=True)
 class Worker:
-    """A process that answers with a module's ``answer``, and this end of the line to it.
+    """A process that runs a program of ours, and this end of the line to it. Threads take turns.
 
-    Threads take turns.
+    ``program`` are the interpreter's arguments; the number of the line's other end comes last, for
+    `line_of`.
     """
 
-    module: str
+    program: tuple[str, ...]
     _line: Connection = field(init=False)
     _process: "subprocess.Popen[bytes]" = field(init=False)
     _turn: Lock = field(default_factory=Lock)
@@ -51,11 +47,16 @@ class Worker:
         """Start the process; it is not waited for."""
         self._line, other = Pipe()
         number = other.fileno()
-        command = [sys.executable, "-P", "-m", __name__, str(number), self.module]
+        command = [sys.executable, *self.program, str(number)]
         with other:  # the process alone keeps its end, so that its death is an end of file here
             self._process = subprocess.Popen(command, pass_fds=[number], stdin=subprocess.DEVNULL)  # noqa: S603 - our own program
         with suppress(OSError):  # of a process that is dead already, which the first question tells
             self._line.send((sys.path, logging.getLogger().getEffectiveLevel()))
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
 
     def ask(self, question: Any) -> Any:
         """Send a question and wait for the answer. Raises WorkerDied."""
@@ -74,17 +75,27 @@ class Worker:
         self._process.wait()
 
 
-def main(arguments: Sequence[str]) -> None:
+def answering(module: str) -> tuple[str, ...]:
+    """Return the program that answers with what ``answer`` of a module returns."""
+    return ("-P", "-m", __name__, module)
+
+
+def line_of(number: str) -> Connection:
+    """Return a new process's end of the line. Raises EOFError when the other is closed already."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)  # the other process is told to stop as well
+    line = Connection(int(number))
+    sys.path[:], level = line.recv()
+    log.configure(level)
+    return line
+
+
+def main(module: str, number: str) -> None:
     """Answer what is asked until the line ends, as it does when the other process dies."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # the other process is told to stop as well
-    line = Connection(int(arguments[0]))
     with suppress(EOFError, OSError):
-        sys.path[:], level = line.recv()
-        log.configure(level)
-        answer = import_module(arguments[1]).answer
-        gc.freeze()
-        gc.set_threshold(_GARBAGE)
+        line = line_of(number)
+        answer = import_module(module).answer
+        garbage.rarely()
         while True:
             line.send(answer(line.recv()))
 
@@ -97,4 +108,4 @@ def cores() -> int:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

@@ -27,7 +27,7 @@ import os, signal
 from importers.reader import _Child
 child = _Child(machine="m", is_elsewhere=False)
 assert child.begin()
-print(child._process.pid, flush=True)
+print(child.worker.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -52,12 +52,12 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Have every pass read ahead, and note the processes that it starts."""
     monkeypatch.setattr(reader, "START_BYTES", 0)
     monkeypatch.setattr(reader, "SMALL_BYTES", 0)
-    monkeypatch.setattr(reader, "_cores", lambda: 2)
+    monkeypatch.setattr(reader, "cores", lambda: 2)
     numbers: list[int] = []
     real = reader._Child.begin
 
     def begin(child: reader._Child) -> bool:
-        numbers.append(child._process.pid)
+        numbers.append(child.worker.pid)
         return real(child)
 
     monkeypatch.setattr(reader._Child, "begin", begin)

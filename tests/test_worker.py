@@ -16,13 +16,13 @@ from memory import search
 from memory.database import Database
 from memory.search import cutting
 from memory.search.cutting import Cutters
-from memory.worker import Worker, WorkerDied
+from memory.worker import Worker, WorkerDied, answering
 
 DEADLINE = 20.0
 
 
 def pids(cutters: Cutters) -> list[int]:
-    return [each._process.pid for each in cutters._workers]
+    return [each.pid for each in cutters._workers]
 
 
 async def test_many_entries_are_cut_on_every_core_and_found(
@@ -73,10 +73,10 @@ async def test_a_killed_process_is_told_and_loses_nothing(
 def test_it_ends_when_the_process_that_asks_is_killed() -> None:
     program = (
         "import time\n"
-        "from memory.worker import Worker\n"
-        "worker = Worker('memory.search.cutting')\n"
+        "from memory.worker import Worker, answering\n"
+        "worker = Worker(answering('memory.search.cutting'))\n"
         "assert worker.ask([]) == []\n"
-        "print(worker._process.pid, flush=True)\n"
+        "print(worker.pid, flush=True)\n"
         "time.sleep(60)\n"
     )
     asking = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
@@ -92,7 +92,7 @@ def test_it_ends_when_the_process_that_asks_is_killed() -> None:
 
 
 def test_a_module_that_cannot_be_run_is_told() -> None:
-    worker = Worker("memory.no_such_module")
+    worker = Worker(answering("memory.no_such_module"))
     with pytest.raises(WorkerDied):
         worker.ask([])
     worker.close()

@@ -10,7 +10,7 @@ from typing import Final
 
 from memory.search.document import Document, document
 from memory.search.source import Source
-from memory.worker import Worker, cores
+from memory.worker import Worker, answering, cores
 
 __all__ = ["MANY", "Cutters", "answer"]
 
@@ -35,7 +35,7 @@ class Cutters:
     def prepare(self, remaining: int) -> None:
         """Start the processes if so many entries are worth it and they are not there yet."""
         if remaining >= MANY and not self._workers and cores() > 1:
-            self._workers = [Worker(__name__) for _ in range(min(MOST, cores()))]
+            self._workers = [Worker(answering(__name__)) for _ in range(min(MOST, cores()))]
 
     async def cut(self, sources: Sequence[Source]) -> list[Document]:
         """Cut some entries, in a thread while there is no process. Raises WorkerDied."""

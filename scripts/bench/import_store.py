@@ -27,10 +27,11 @@ from generate_store import CLIENTS, generate, single_rollout, size_of
 from stopwatch import PARTS, Stopwatch
 from throwaway import machine, server
 
-from importers import flow, garbage, reader
+from importers import flow, reader
 from importers.registry import importers_of
 from importers.run import Runner
 from importers.watch import index_all
+from memory import garbage
 from memory.database import Database
 from memory.settings import Settings
 
@@ -112,14 +113,20 @@ def read_ahead(timed: Path) -> dict[str, Any]:
     return found
 
 
-async def run_importer(home: Path, given: argparse.Namespace) -> dict[str, Any]:
-    """Import as the product does, with a stopwatch at its functions."""
+def stopwatch(timed: Path, *, is_attached: bool) -> Stopwatch:
+    """Return a stopwatch at the functions of both processes; the other one's goes into a file."""
     watch = Stopwatch()
-    timed = Path(tempfile.gettempdir(), f"timed-reader-{os.getpid()}.json")
-    if not given.no_split:
+    if is_attached:
         watch.attach((flow, "keep", "append"), (reader._Child, "read", "hand over"))  # noqa: SLF001 - what waits for the other process
         os.environ["TIMED_READER"] = str(timed)
         reader.PROGRAM = (str(Path(__file__).with_name("timed_reader.py")),)
+    return watch
+
+
+async def run_importer(home: Path, given: argparse.Namespace) -> dict[str, Any]:
+    """Import as the product does, with a stopwatch at its functions."""
+    timed = Path(tempfile.gettempdir(), f"timed-reader-{os.getpid()}.json")
+    watch = stopwatch(timed, is_attached=not given.no_split)
     garbage.rarely()
     database = Database(Settings.from_environment())
     runner = Runner(

@@ -16,7 +16,7 @@ from importers.reader import main
 if __name__ == "__main__":
     watch = Stopwatch()
     watch.attach()
-    main(sys.argv[1:])
+    main(*sys.argv[1:])
     spent = time.process_time()
     watch.seconds["hand over"] = spent - sum(watch.seconds.values())
     Path(os.environ["TIMED_READER"]).write_text(json.dumps({"cpu": spent, "parts": watch.seconds}))
