@@ -54,7 +54,7 @@ TIME: Final = 0.4
 """For a time that the question names, as far as it fits."""
 WHEN: Final = 0.1
 """For naming a time where the question asks for one."""
-WORDS: Final = 0.5
+WORDS: Final = 0.6
 """Share of the words where meaning counts too."""
 ID: Final = 100.0
 PHRASE: Final = 10.0
