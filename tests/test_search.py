@@ -86,7 +86,7 @@ async def test_a_rare_word_counts_for_more_than_a_common_one(
     [
         ("get_user_by_id", "call get_user_by_id(7) first"),
         ("getUserById", "in Java it is getUserById"),
-        ("user by id", "call get_user_by_id(7) first"),
+        ("user by id", "in Java it is getUserById"),  # of equals the newest
         ("bar_baz.py", "see src/foo/bar_baz.py:12"),
         ("src/foo/bar_baz.py", "see src/foo/bar_baz.py:12"),
         ("--force-with-lease", "push with --force-with-lease"),
