@@ -21,7 +21,7 @@ from memory import embeddings, search
 from memory.database import Database
 from memory.embeddings import minilm
 from memory.errors import InvalidInput, Unavailable
-from memory.models import VECTOR_DIMENSIONS
+from memory.projections import VECTOR_DIMENSIONS
 from memory.search import Answer, Request
 from memory.settings import Settings
 
