@@ -189,7 +189,8 @@ def test_what_a_client_changed_meanwhile_stays_when_disconnecting(
 
 def test_an_entry_made_by_hand_is_taken_out_too(environment: dict[str, str], home: Path) -> None:
     path = home / ".claude.json"
-    path.write_text('{"mcpServers": {"shared-memory": {"command": "/old/python"}}}', "utf-8")
+    entry = '{"command": "/old/python", "args": ["-m", "memory.mcp_server"]}'
+    path.write_text(f'{{"mcpServers": {{"shared-memory": {entry}}}}}', "utf-8")
     answer(environment, "connect", "claude", "--yes")
     answer(environment, "disconnect", "claude", "--yes")
     assert path.read_text("utf-8") == '{"mcpServers": {}}'
@@ -251,6 +252,10 @@ def test_on_a_terminal_it_asks(
         (".codex/config.toml", b"a = = 1", "codex"),
         (".codex/config.toml", b"a = '\xff'", "codex"),
         (".codex/config.toml", b'mcp_servers = {a = {command = "b"}}', "codex"),
+        (".codex/config.toml", b"notify = 5", "codex"),
+        (".codex/config.toml", b'notify = "say"', "codex"),
+        (".codex/config.toml", b"mcp_servers = 5", "codex"),
+        (".codex/config.toml", b"a = " + b"[" * 3000 + b"]" * 3000, "codex"),
         (".config/opencode/opencode.jsonc", b'{"mcp": []}', "opencode"),
         (".config/opencode/opencode.jsonc", b'{"a": /* 1}', "opencode"),
     ],

@@ -9,9 +9,9 @@ from typing import Any, Final
 import tomlkit
 
 from memory.connect import toml
-from memory.connect.parts import Part
+from memory.connect.parts import Part, Taken
 from memory.connect.places import Configured, Places, entry_of
-from memory.connect.server import KNOWN, NAME, Server, is_ours
+from memory.connect.server import KNOWN, NAME, Server, is_ours, is_server
 from memory.connect.toml import Section
 
 __all__ = ["GRACE", "CodexPart", "chained", "config_file", "configured", "folder", "parts"]
@@ -83,20 +83,26 @@ class CodexPart(Part):
     def connected(self, text: str) -> str:
         """Return the text with the server's table, ``notify`` and the grace."""
         found = tomllib.loads(text)
+        if _has_entry(found) and not is_server(found[_SERVERS][NAME]):
+            raise Taken(f"{_SERVERS}.{NAME}")
         if self.is_own:
             text = self._notified(text, found.get(_NOTIFY))
             if GRACE not in found:
                 text = _with(text, GRACE, GRACE_MS)
-        return self._served(text, found.get(_SERVERS, {}))
+        return self._served(text, is_inline=_has_entry(found))
 
     def disconnected(self, text: str, original: str | None) -> str:
         """Return the text without them; a program of the user's is called directly again."""
         found, before = tomllib.loads(text), tomllib.loads(original or "")
-        for section in reversed(_own(text)):
+        is_there = _has_entry(found) and is_server(found[_SERVERS][NAME])
+        for section in reversed(_own(text) if is_there else []):
             text = _cut(text, section.start, section.end)
-        if not self.is_own:
-            return text
+        if is_there and _has_entry(tomllib.loads(text)):
+            raise ValueError(f"{NAME} stands there as an inline table, which is not edited")
         users = chained(found.get(_NOTIFY))
+        is_untouched = not is_there and users is None and original is None
+        if not self.is_own or is_untouched:
+            return text
         if users and original and users == before.get(_NOTIFY):
             start, end = toml.assignment(original, _NOTIFY) or (0, 0)
             text = _with(text, _NOTIFY, users, written=original[start:end])
@@ -109,10 +115,9 @@ class CodexPart(Part):
     def rest(self, text: str) -> Any:
         """Return the value without them."""
         value = tomllib.loads(text)
-        servers = value.get(_SERVERS)
-        if isinstance(servers, dict):
-            servers.pop(NAME, None)
-        if not servers:
+        if _has_entry(value) and is_server(value[_SERVERS][NAME]):
+            del value[_SERVERS][NAME]
+        if not value.get(_SERVERS):
             value.pop(_SERVERS, None)
         if self.is_own:
             inner = chained(value.get(_NOTIFY))
@@ -124,6 +129,8 @@ class CodexPart(Part):
     def _notified(self, text: str, found: Any) -> str:
         """Return the text with this program's ``notify`` before the user's, or the user's alone."""
         inner = chained(found)
+        if found is not None and not _is_command(found):
+            raise ValueError(f"{_NOTIFY} is no array of words")
         then = inner if inner is not None else found or []
         if self.has_notify:
             return _with(text, _NOTIFY, self.server.notify("codex", then))
@@ -131,11 +138,14 @@ class CodexPart(Part):
             return text
         return _with(text, _NOTIFY, inner) if inner else _without(text, _NOTIFY)
 
-    def _served(self, text: str, servers: Any) -> str:
-        """Return the text with the server's table, in its place or at the end."""
+    def _served(self, text: str, *, is_inline: bool) -> str:
+        """Return the text with the server's table, in its place or at the end.
+
+        ``is_inline`` says what an entry is that has no table of its own.
+        """
         own = _own(text)
         if not own:
-            if isinstance(servers, dict) and NAME in servers:
+            if is_inline:
                 raise ValueError(f"{NAME} stands there as an inline table, which is not edited")
             block = self._table("")
             joint = "\n" if text and not text.endswith("\n") else ""
@@ -177,6 +187,16 @@ class CodexPart(Part):
                 if inner.get(name) != value:
                     inner[name] = value
         return tomlkit.dumps(document)
+
+
+def _has_entry(value: Any) -> bool:
+    """Return whether settings hold an entry with our server's name."""
+    servers = value.get(_SERVERS)
+    return isinstance(servers, dict) and NAME in servers
+
+
+def _is_command(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
 def _own(text: str) -> list[Section]:

@@ -3,15 +3,20 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from memory.connect import edits
 from memory.connect.edits import Text
 from memory.connect.jsonc import NotJson
-from memory.connect.server import KNOWN
+from memory.connect.server import KNOWN, is_server
 
-__all__ = ["Item", "JsonPart", "Part", "merged"]
+__all__ = ["Item", "JsonPart", "Part", "Taken", "merged"]
+
+
+class Taken(ValueError):
+    """An entry with our server's name starts something else; the message is its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +28,10 @@ class Part(ABC):
 
     @abstractmethod
     def connected(self, text: str) -> str:
-        """Return the text with this ledger in it. Raises ValueError for one that cannot be read."""
+        """Return the text with this ledger in it. Raises ValueError for one that cannot be edited.
+
+        Raises Taken when an entry of somebody else's has our server's name.
+        """
 
     @abstractmethod
     def disconnected(self, text: str, original: str | None) -> str:
@@ -67,11 +75,15 @@ class JsonPart(Part):
         """Return the text with the members and the items in it."""
         found = self._text(text)
         for path, wanted in self.members.items():
+            _check_once(found, path)
             node = found.at(path)
+            if node and not is_server(node.value):
+                raise Taken(".".join(path))
             value = merged(node.value if node else {}, wanted)
             if node is None or node.value != value:
                 found = edits.set_value(found, path, value)
         for item in self.items:
+            _check_once(found, item.path)
             if item.is_gone:
                 found = self._empty(found, item, None)
             elif item.wanted is not None:
@@ -80,10 +92,12 @@ class JsonPart(Part):
 
     def disconnected(self, text: str, original: str | None) -> str:
         """Return the text without them, and without what was made to hold them."""
+        if not text.strip():
+            return text
         found = self._text(text)
         before = self._text(original) if original is not None else None
         for name in self.members:
-            if found.at(name) is not None:
+            while (node := found.at(name)) and is_server(node.value):
                 found = self._without(found, name, before)
         for item in self.items:
             found = self._empty(found, item, before)
@@ -91,7 +105,26 @@ class JsonPart(Part):
 
     def rest(self, text: str) -> Any:
         """Return the value without the members and the items, and without empty holders."""
-        return self._text(self.disconnected(self.connected(text), None)).root().value
+        value = self._text(text).root().value
+        for path in self.members:
+            value = _kept(value, path, lambda entry: None if is_server(entry) else entry)
+        for item in self.items:
+            value = _kept(value, item.path, partial(self._others, item))
+        return value
+
+    def _others(self, item: Item, listed: Any) -> Any:
+        """Return an array without this program's items, and without groups that held only those."""
+        if not isinstance(listed, list):
+            return listed
+        if not self.inside:
+            return [each for each in listed if not item.is_ours(each)]
+        groups = []
+        for group in listed:
+            inner = group.get(self.inside) if isinstance(group, dict) else None
+            others = [each for each in inner or [] if not item.is_ours(each)]
+            if inner is None or others:
+                groups.append(group if inner is None else {**group, self.inside: others})
+        return groups
 
     def _text(self, text: str) -> Text:
         found = Text(text if text.strip() else self.blank, self.comments)
@@ -159,6 +192,32 @@ def merged(found: Any, wanted: Mapping[str, Any]) -> dict[str, Any]:
             added = {key: each for key, each in before.items() if key not in KNOWN}
             value[name] = {**added, **inner}
     return value
+
+
+def _kept(value: Any, path: Sequence[str], keep: Callable[[Any], Any]) -> Any:
+    """Return a value with what ``keep`` makes of the one at a path, and without empty holders."""
+    if not path:
+        return keep(value)
+    if not isinstance(value, dict) or path[0] not in value:
+        return value
+    others = {name: each for name, each in value.items() if name != path[0]}
+    inner = _kept(value[path[0]], path[1:], keep)
+    return {**others, path[0]: inner} if inner else others
+
+
+def _check_once(text: Text, path: Sequence[str]) -> None:
+    """See that no name on a path stands there twice. Raises NotJson.
+
+    Readers take the last, and taking that out would bring back the first.
+    """
+    node = text.root()
+    for step in path:
+        if sum(each.name == step for each in node.members) > 1:
+            raise NotJson(f"{step} stands there twice")
+        member = node.member(step)
+        if member is None:
+            return
+        node = member.node
 
 
 def _is_fixed(path: edits.Path) -> bool:

@@ -12,7 +12,11 @@ from typing import Any, Final
 from memory.connect.files import Unwritable, read
 from memory.connect.jsonc import parse
 
-__all__ = ["Configured", "Places", "entry_of", "unreadable"]
+__all__ = ["MISREAD", "Configured", "Places", "entry_of", "unreadable"]
+
+MISREAD: Final = (KeyError, RecursionError, TypeError, ValueError)
+"""What reading a client's file may raise: it may hold any value anywhere, and at any depth."""
+
 
 _HANDED_ON: Final = (
     "HOME",
@@ -59,7 +63,7 @@ class Places:
         text = read(path).text
         try:
             value = parse(text, comments=comments).value if text.strip() else {}
-        except ValueError as error:
+        except MISREAD as error:
             raise unreadable(path, error) from None
         return value if isinstance(value, dict) else {}
 
@@ -67,7 +71,7 @@ class Places:
         """Return what a file of TOML holds, empty when it is not there. Raises Unwritable."""
         try:
             return tomllib.loads(read(path).text)
-        except tomllib.TOMLDecodeError as error:
+        except MISREAD as error:
             raise unreadable(path, error) from None
 
 
@@ -120,7 +124,9 @@ def entry_of(found: Any, path: Path, environment: str) -> Configured | None:
 
 def unreadable(path: Path, error: Exception) -> Unwritable:
     """Return the error for a file that its client could not read either."""
+    is_deep = isinstance(error, RecursionError)
+    reason = "too many brackets inside brackets" if is_deep else error
     return Unwritable(
-        f"{path} cannot be read ({error}), so it is left alone; mend it, then run this again.",
+        f"{path} cannot be read ({reason}), so it is left alone; mend it, then run this again.",
         code="config_unreadable",
     )

@@ -9,8 +9,8 @@ from typing import Final
 from memory import crud_secret
 from memory.connect import files
 from memory.connect.files import Changed, Content, Unwritable
-from memory.connect.parts import Part
-from memory.connect.places import unreadable
+from memory.connect.parts import Part, Taken
+from memory.connect.places import MISREAD, unreadable
 from memory.connect.receipts import Receipt, Receipts, digest
 
 __all__ = ["Change", "carry_out", "connecting", "disconnecting"]
@@ -51,12 +51,21 @@ class Change:
 
 
 def connecting(client: str, part: Part) -> Change:
-    """Plan how a file comes to name this ledger. Raises Unwritable for one that cannot be read."""
+    """Plan how a file comes to name this ledger. Raises Unwritable for one that cannot be edited.
+
+    Its code is ``name_taken`` where somebody else's server has the name of ours.
+    """
     content = files.read(part.path)
     try:
         text = part.connected(content.text)
         _check(part, content.text, text)
-    except ValueError as error:
+    except Taken as error:
+        raise Unwritable(
+            f"{part.path} has an entry {error} that does not start this program's server, so it is"
+            " left alone; rename or remove that entry, then run this again.",
+            code="name_taken",
+        ) from None
+    except MISREAD as error:
         raise unreadable(part.path, error) from None
     data = content.encoded(text) if text != content.text else content.data
     return Change(client=client, part=part, content=content, data=data, is_new=True)
@@ -81,7 +90,7 @@ def disconnecting(client: str, part: Part, receipts: Receipts) -> Change:
         text = part.disconnected(content.text, first)
         _check(part, content.text, text)
         is_bare = receipt is not None and not receipt.backup and _is_bare(part, text)
-    except ValueError as error:
+    except MISREAD as error:
         raise unreadable(part.path, error) from None
     data = content.encoded(text) if text != content.text else content.data
     return replace(planned, data=None if is_bare else data)

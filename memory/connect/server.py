@@ -1,17 +1,18 @@
 """The command that a client starts, and what it has to be told: never a secret."""
 
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 import memory
 from memory.settings import Settings
 
-__all__ = ["KNOWN", "NAME", "Server", "is_brief", "is_ours", "server_of"]
+__all__ = ["KNOWN", "NAME", "Server", "is_brief", "is_ours", "is_server", "server_of"]
 
 NAME: Final = "shared-memory"
 """The name under which the clients know the server."""
@@ -36,6 +37,11 @@ _ADDRESSES: Final = frozenset({"DATABASE_URL", "MEMORY_OWNER_URL"})
 _IMPORTERS: Final = "importers"
 _BRIEF: Final = "memory.brief"
 _PROGRAM: Final = "memory-import"
+_SERVER: Final = "memory.mcp_server"
+_RUNS: Final = re.compile(
+    rf"(?:^|[\s/'\"=]){re.escape(_SERVER)}(?=$|[\s'\";])|(?:^|[\s/'\"=])memory-mcp(?=$|[\s'\";])"
+)
+"""Our server in a word of a command line, which may itself be the line of a shell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +61,7 @@ class Server:
     @property
     def arguments(self) -> list[str]:
         """What follows the command."""
-        return [*_ISOLATED, "memory.mcp_server"]
+        return [*_ISOLATED, _SERVER]
 
     def hook(self, client: str) -> str:
         """Return the line of a shell that a client's hook runs, its JSON on standard input."""
@@ -121,6 +127,16 @@ def is_ours(words: Sequence[str], option: str) -> bool:
         return False
     program = words[max(0, words.index(option) - 1)]
     return program == _IMPORTERS or program.endswith((f"{_IMPORTERS}/hook.py", _PROGRAM))
+
+
+def is_server(entry: Any) -> bool:
+    """Return whether a client's entry starts our server, whoever wrote it and however long ago."""
+    if not isinstance(entry, dict):
+        return False
+    words: list[Any] = []
+    for each in (entry.get("command"), entry.get("args")):
+        words += each if isinstance(each, list) else [each]
+    return any(isinstance(word, str) and _RUNS.search(word) for word in words)
 
 
 def is_brief(words: Sequence[str]) -> bool:
