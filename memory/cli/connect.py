@@ -12,6 +12,7 @@ import typer
 import memory
 from memory.cli.connect_output import (
     change_facts,
+    notes_of,
     print_by_hand,
     show_change,
     show_connections,
@@ -33,7 +34,9 @@ from memory.connect import (
 )
 from memory.connect.commands import connections
 from memory.connect.opencode import PLUGIN
+from memory.database import parse
 from memory.errors import InvalidInput, LedgerError, NotFound
+from memory.settings import Settings
 
 __all__ = ["connect", "connections", "disconnect", "here", "show_connections"]
 
@@ -88,6 +91,7 @@ def connect(
     as_json: Json = False,
 ) -> None:
     """Connect Claude Code, Codex and OpenCode: their MCP server, and what captures each turn."""
+    _check_addresses()
     if by_hand:
         print_by_hand(as_json=as_json)
         return
@@ -101,7 +105,7 @@ def connect(
         dry_run=dry_run,
         yes=yes,
         as_json=as_json,
-        notes=_notes(chosen, places, server),
+        notes=notes_of(chosen, places, server),
     )
 
 
@@ -137,6 +141,18 @@ def here(*, project: bool = False, brief: bool | None = None, hooks: bool = True
         brief=brief,
         hooks=hooks,
     )
+
+
+def _check_addresses() -> None:
+    """See that every server can use the addresses that the clients are told. Raises InvalidInput.
+
+    One that is not understood may hold a password in a place where none is looked for.
+    """
+    settings = Settings.from_environment()
+    if settings.database_url:
+        parse(settings.database_url)
+    if settings.owner_url:
+        parse(settings.owner_url, variable="MEMORY_OWNER_URL")
 
 
 def _installed(names: Sequence[str], places: Places) -> list[str]:
@@ -263,26 +279,3 @@ def _print(work: _Work, *, dry_run: bool, notes: Sequence[str]) -> None:
 def _failed(work: _Work) -> Iterator[str]:
     for name, error in work.failures:
         yield f"✗ {CLIENTS[name].title}: {error} ({error.code})"
-
-
-def _notes(names: Sequence[str], places: Places, server: Server) -> list[str]:
-    """Return what the user has to know beyond the changes."""
-    notes = []
-    if server.passed:
-        told = " and ".join(server.passed)
-        notes.append(
-            f"{told} holds a password, so the files only name it: start the clients where it is set."
-        )
-    if "codex" in names and places.project is not None:
-        notes.append(
-            "Codex reads notify from the user's file alone: `memory connect codex` captures each turn."
-        )
-    if "opencode" in names and places.plugin is None and places.hooks:
-        notes.append(
-            "This installation has no OpenCode plugin: keep `memory watch` running to capture turns."
-        )
-    if "opencode" in names and places.brief and not (places.hooks and places.plugin):
-        notes.append("OpenCode tells a brief by its plugin, which is left out here.")
-    if "codex" in names and places.brief:
-        notes.append("Codex tells no brief: its hooks have to be trusted by hand first.")
-    return notes

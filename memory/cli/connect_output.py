@@ -1,17 +1,25 @@
 """What `memory connect` and `memory disconnect` say."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from memory.cli.output import console, print_json, say
-from memory.connect import CLIENTS, Change, server_of
+from memory.connect import CLIENTS, Change, Places, Server, server_of
 from memory.connect.commands import Connection, connections, generic
 from memory.text import displayable
 
-__all__ = ["change_facts", "print_by_hand", "show_change", "show_connections", "show_written"]
+__all__ = [
+    "change_facts",
+    "notes_of",
+    "print_by_hand",
+    "show_change",
+    "show_connections",
+    "show_written",
+]
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -69,3 +77,26 @@ def change_facts(change: Change, backup: Path | None) -> dict[str, Any]:
         "diff": change.diff(),
         "backup": str(backup) if backup else None,
     }
+
+
+def notes_of(names: Sequence[str], places: Places, server: Server) -> list[str]:
+    """Return what the user has to know beyond the changes."""
+    notes = []
+    if server.passed:
+        told = " and ".join(server.passed)
+        notes.append(
+            f"{told} holds a password, so the files only name it: start the clients where it is set."
+        )
+    if "codex" in names and places.project is not None:
+        notes.append(
+            "Codex reads notify from the user's file alone: `memory connect codex` captures each turn."
+        )
+    if "opencode" in names and places.plugin is None and places.hooks:
+        notes.append(
+            "This installation has no OpenCode plugin: keep `memory watch` running to capture turns."
+        )
+    if "opencode" in names and places.brief and not (places.hooks and places.plugin):
+        notes.append("OpenCode tells a brief by its plugin, which is left out here.")
+    if "codex" in names and places.brief:
+        notes.append("Codex tells no brief: its hooks have to be trusted by hand first.")
+    return notes

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
 
 import memory
+from memory.database import parse
+from memory.errors import InvalidInput
 from memory.settings import Settings
 
 __all__ = ["KNOWN", "NAME", "Server", "is_brief", "is_ours", "is_server", "server_of"]
@@ -147,7 +148,6 @@ def is_brief(words: Sequence[str]) -> bool:
 def _has_password(url: str) -> bool:
     """Return whether an address holds a password; one that cannot be read counts as holding one."""
     try:
-        parts = urlsplit(url)
-        return bool(parts.password) or bool(parse_qs(parts.query).get("password"))
-    except ValueError:
+        return bool(url) and bool(parse(url).url.password)
+    except InvalidInput:
         return True

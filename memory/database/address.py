@@ -36,6 +36,9 @@ _SCHEMES: Final = frozenset(
     }
 )
 _PARAMETERS: Final = frozenset({"ssl", "sslmode", "sslrootcert", "application_name", "host"})
+_NOT_IN_HOSTS: Final = frozenset("@[] ")
+"""Signs of a password that was not encoded, or of a bracket that does not end."""
+
 _SSL_MODES: Final = frozenset({"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})
 
 
@@ -90,25 +93,16 @@ def parse(text: str, *, variable: str = "DATABASE_URL") -> Address:
 
     Raises InvalidInput, which names the variable and never repeats the URL, when it is unusable.
     """
-    example = "postgresql://USER:PASSWORD@HOST:5432/DATABASE"
-    try:
-        url = make_url(text)
-        port = url.port
-    except (ArgumentError, ValueError):
-        message = f"{variable} is no database URL; it looks like {example}."
-        raise InvalidInput(message) from None
-    if port is not None and not 1 <= port <= _LAST_PORT:
-        raise InvalidInput(f"{variable} names the port {port}; ports go from 1 to {_LAST_PORT}.")
-    if url.drivername not in _SCHEMES:
-        message = f"{variable} has to be a PostgreSQL URL such as {example}."
-        raise InvalidInput(message)
+    url = _read(text, variable)
     query = {
         name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()
     }
     unknown = sorted(set(query) - _PARAMETERS)
     if unknown:
         known = ", ".join(sorted(_PARAMETERS))
-        message = f"{variable} has the parameter {unknown[0]!r}; these are understood: {known}."
+        # What follows a ? in a password that was not encoded looks like a parameter, too.
+        named = f" {unknown[0]!r}" if unknown[0].isidentifier() and text.count("@") <= 1 else ""
+        message = f"{variable} has an unknown parameter{named}; these are understood: {known}."
         raise InvalidInput(message)
     mode = query.get("sslmode") or query.get("ssl") or ""
     mode = {"true": "require", "false": "disable"}.get(mode.lower(), mode.lower())
@@ -119,12 +113,41 @@ def parse(text: str, *, variable: str = "DATABASE_URL") -> Address:
     if host and not host.startswith("/"):
         url = url.set(host=host)
     return Address(
-        url=url.set(query={}, drivername="postgresql", port=port),
+        url=url.set(query={}, drivername="postgresql"),
         ssl_mode=mode,
         ssl_root=query.get("sslrootcert", ""),
         application_name=query.get("application_name", "shared-memory"),
         socket_folder=host if host.startswith("/") else "",
     )
+
+
+def _read(text: str, variable: str) -> URL:
+    """Return a PostgreSQL URL with a port and a host that may be one. Raises InvalidInput."""
+    example = "postgresql://USER:PASSWORD@HOST:5432/DATABASE"
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        url = None
+    if url is None or _NOT_IN_HOSTS & set(url.host or "") or _has_stray_words(text):
+        message = (
+            f"{variable} is no database URL; it looks like {example}, where a password's own"
+            " @ / : ? # [ ] and % are written as %40 %2F %3A %3F %23 %5B %5D and %25."
+        )
+        raise InvalidInput(message)
+    if url.port is not None and not 1 <= url.port <= _LAST_PORT:
+        # Without an @ it may be a password that no host follows.
+        named = f"the port {url.port}" if "@" in text else "a port that cannot be"
+        raise InvalidInput(f"{variable} names {named}; ports go from 1 to {_LAST_PORT}.")
+    if url.drivername not in _SCHEMES:
+        message = f"{variable} has to be a PostgreSQL URL such as {example}."
+        raise InvalidInput(message)
+    return url
+
+
+def _has_stray_words(text: str) -> bool:
+    """Return whether words without a value follow a ?, as of a password that was not encoded."""
+    query = (text.partition("@")[2] or text).partition("?")[2]
+    return any("=" not in each for each in query.split("&") if each)
 
 
 def application_address(settings: Settings) -> Address:

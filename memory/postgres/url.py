@@ -32,8 +32,8 @@ def owner_url(settings: Settings, *, database: str = DATABASE) -> str:
 def is_embedded(settings: Settings, url: str) -> bool:
     """Say whether a URL names the embedded server, running or remembered."""
     port = _port(Home.of(settings))
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         named = parts.port
     except ValueError:
         return False
