@@ -27,6 +27,7 @@ from memory.connect import (
     Server,
     Unwritable,
     carry_out,
+    clear,
     connecting,
     disconnecting,
     found,
@@ -214,6 +215,8 @@ def _finish(
     if not dry_run and any(change.kind != "none" for change in work.changes):
         _confirm(work, verb, yes=yes, as_json=as_json)
         _carry_out(work, as_json=as_json)
+    for change in () if dry_run else work.changes:
+        clear(change.content.path)
     if as_json:
         _print(work, dry_run=dry_run, notes=notes)
     else:

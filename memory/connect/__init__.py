@@ -4,7 +4,7 @@ One module for each client's format; none of them starts a program or opens the 
 """
 
 from memory.connect.clients import CLIENTS, Client, found
-from memory.connect.files import Unwritable
+from memory.connect.files import Unwritable, clear
 from memory.connect.places import Configured, Places
 from memory.connect.plan import Change, carry_out, connecting, disconnecting
 from memory.connect.receipts import Receipts
@@ -21,6 +21,7 @@ __all__ = [
     "Server",
     "Unwritable",
     "carry_out",
+    "clear",
     "connecting",
     "disconnecting",
     "found",

@@ -3,18 +3,22 @@
 import codecs
 import contextlib
 import os
+import re
 import stat
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from memory.errors import LedgerError
 
-__all__ = ["Changed", "Content", "Unwritable", "read", "remove", "write"]
+__all__ = ["Changed", "Content", "Unwritable", "clear", "read", "remove", "write"]
 
 NEW_MODE: Final = 0o600  # as Claude Code 2.1.332 and Codex 0.171.0 make theirs
 LARGEST: Final = 64 * 1024 * 1024  # bytes; no settings file has as many
+_COPY: Final = "shared-memory"  # in the names of our temporary copies, before the process id
+_OLDEST_COPY: Final = 3600  # seconds; writing one takes a fraction of one
 
 
 class Unwritable(LedgerError):
@@ -90,7 +94,9 @@ def write(content: Content, data: bytes) -> list[Path]:
     temporary = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        # Only this account may read it: that is how mkstemp makes it.
+        prefix = f"{_copies_of(path)}{os.getpid()}-"
+        descriptor, temporary = tempfile.mkstemp(prefix=prefix, dir=path.parent)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             _like(file.fileno(), path)
@@ -108,6 +114,19 @@ def write(content: Content, data: bytes) -> list[Path]:
     return made
 
 
+def clear(path: Path) -> None:
+    """Remove the copies of a file that writers who were killed have left beside it.
+
+    What cannot be removed stays: it is nobody's hindrance.
+    """
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(path.parent)):
+            found = re.fullmatch(rf"{re.escape(_copies_of(path))}(\d+)-\w+", entry.name)
+            if found and entry.is_file(follow_symlinks=False) and _is_left(entry, int(found[1])):
+                with contextlib.suppress(OSError):
+                    Path(entry.path).unlink()
+
+
 def remove(content: Content) -> None:
     """Remove a file. Raises Changed when it no longer holds what was read, and Unwritable."""
     _check_writable(content)
@@ -118,6 +137,24 @@ def remove(content: Content) -> None:
     except OSError as error:
         message = f"{content.path} cannot be removed: {_reason(error)}; nothing was changed."
         raise Unwritable(message) from error
+
+
+def _copies_of(path: Path) -> str:
+    """Return what the names of a file's temporary copies begin with."""
+    return f".{path.name}.{_COPY}-"
+
+
+def _is_left(copy: os.DirEntry[str], writer: int) -> bool:
+    """Return whether nobody is writing a copy any more."""
+    if time.time() - copy.stat(follow_symlinks=False).st_mtime > _OLDEST_COPY:
+        return True
+    try:
+        os.kill(writer, 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except PermissionError:  # another account's
+        return False
+    return False
 
 
 def _check_writable(content: Content) -> None:
