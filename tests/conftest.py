@@ -20,6 +20,7 @@ import pytest
 from homes import free_port as _free_port
 from sqlalchemy import make_url
 
+from importers import rounds
 from memory import postgres
 from memory.database import Database
 from memory.database.schema import init_schema
@@ -122,6 +123,8 @@ async def empty_settings(cluster: Cluster) -> AsyncIterator[Settings]:
 async def _fresh(cluster: Cluster, options: str) -> AsyncIterator[Settings]:
     name = f"ledger_{os.getpid()}_{next(_numbers)}"
     await cluster.sql(f"CREATE DATABASE {name} {options}")
+    # How the passes of another test's importers ended stands in the home, and concerns no other.
+    shutil.rmtree(cluster.settings.home / rounds.FOLDER, ignore_errors=True)
     yield cluster.of(name)
     await cluster.sql(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
