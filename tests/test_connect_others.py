@@ -1,10 +1,12 @@
 """What is somebody else's in a client's file: connecting never takes it, nor does disconnecting."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from test_connect import answer, contents, environment, home
 
+from memory.connect import CLIENTS, Places, Unwritable
 from memory.connect.server import is_server
 
 __all__ = ["environment", "home"]
@@ -119,4 +121,41 @@ def test_what_only_looks_like_ours_stays_where_nothing_was_connected(
     (home / ".claude" / "settings.json").write_text('{"hooks": {"Stop": [{}]}}', "utf-8")
     before = contents(home)
     answer(environment, "disconnect", "--yes")
+    assert contents(home) == before
+
+
+@pytest.mark.parametrize(
+    ("client", "text"),
+    [
+        ("claude", '{"mcpServers": VALUE}'),
+        ("claude", '{"mcpServers": {"shared-memory": VALUE}}'),
+        ("claude", '{"mcpServers": {"shared-memory": {"command": VALUE}}}'),
+        (
+            "claude",
+            '{"mcpServers": {"shared-memory": {"command": "a", "args": VALUE}}}',
+        ),
+        (
+            "claude",
+            '{"mcpServers": {"shared-memory": {"command": "a", "env": VALUE}}}',
+        ),
+        ("codex", "mcp_servers = VALUE"),
+        ("codex", "mcp_servers.shared-memory = VALUE"),
+        (
+            "codex",
+            "[mcp_servers.shared-memory]\ncommand = 'a'\nenv_vars = VALUE",
+        ),
+        ("opencode", '{"mcp": VALUE}'),
+        ("opencode", '{"mcp": {"shared-memory": VALUE}}'),
+    ],
+)
+@pytest.mark.parametrize("value", ["5", "true", '"words"', "[5]", "[[]]"])
+def test_an_entry_of_an_odd_shape_is_never_more_than_that_clients_fault(
+    environment: dict[str, str], home: Path, client: str, text: str, value: str
+) -> None:
+    (home / NAMED[client][0]).write_text(text.replace("VALUE", value), "utf-8")
+    before = contents(home)
+    with suppress(Unwritable):
+        CLIENTS[client].configured(Places(home=home, environment=environment))
+    done = answer(environment, "connect", client, "--yes", status=1)
+    assert done["code"] in {"name_taken", "config_unreadable"}
     assert contents(home) == before

@@ -15,6 +15,7 @@ from memory.connect import CLIENTS, Client, Configured, Places, Unwritable, foun
 from memory.connect import claude as claude_files
 from memory.connect import codex as codex_files
 from memory.connect import opencode as opencode_files
+from memory.database import parse
 from memory.errors import LedgerError
 from memory.settings import Settings
 
@@ -90,7 +91,12 @@ def _is_asleep(settings: Settings) -> bool:
 
 def _place(settings: Settings) -> str:
     """Return which ledger settings name, without the password of an address."""
-    address = settings.database_url.rpartition("@")[2] or str(settings.home)
+    if not settings.database_url:
+        return f"{settings.home}, {settings.ledger}"
+    try:
+        address = str(parse(settings.database_url)).rpartition("@")[2]
+    except LedgerError as error:
+        return str(error)
     return f"{address}, {settings.ledger}"
 
 

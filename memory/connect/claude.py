@@ -78,7 +78,7 @@ def is_brief_hook(value: Any) -> bool:
 def configured(places: Places) -> Configured | None:
     """Return the server as Claude Code would start it here, None when it is not connected."""
     found = places.json(_server_file(places), comments=False)
-    return entry_of(found.get(_SERVERS, {}).get(NAME), _server_file(places), "env")
+    return entry_of(found.get(_SERVERS), _server_file(places), "env")
 
 
 def hooks_of(settings: dict[str, Any]) -> dict[str, str]:

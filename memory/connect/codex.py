@@ -58,7 +58,7 @@ def config_file(places: Places) -> Path:
 def configured(places: Places) -> Configured | None:
     """Return the server as Codex would start it here, None when it is not connected."""
     path = config_file(places)
-    return entry_of(places.toml(path).get(_SERVERS, {}).get(NAME), path, "env")
+    return entry_of(places.toml(path).get(_SERVERS), path, "env")
 
 
 def chained(notify: Any) -> list[str] | None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from memory.connect.jsonc import Node, NotJson, parse, skip
@@ -25,7 +26,7 @@ class Text:
 
     def root(self) -> Node:
         """Return the value that the text holds. Raises NotJson."""
-        return parse(self.text, comments=self.comments)
+        return _parsed(self.text, self.comments)
 
     def at(self, path: Path) -> Node | None:
         """Return the value at a path, None where there is none. Raises NotJson."""
@@ -81,6 +82,12 @@ def remove_value(text: Text, path: Path) -> Text:
     names = [each.name for each in parent.members]
     places = [(each.start, each.node.end) for each in parent.members]
     return _removed(text, parent, places, len(names) - 1 - names[::-1].index(step))
+
+
+@lru_cache(maxsize=4)  # what one edit goes back to: the text before it, after it, and between
+def _parsed(text: str, comments: bool) -> Node:
+    """Return the value of a text, which nobody changes: each edit asks for it several times."""
+    return parse(text, comments=comments)
 
 
 def _inner(node: Node, step: str | int) -> Node | None:

@@ -79,7 +79,7 @@ def configured(places: Places) -> Configured | None:
     """Return the server as OpenCode would start it here, None when it is not connected."""
     path = _file(places)
     found = places.json(path, comments=True)
-    return entry_of(found.get("mcp", {}).get(NAME), path, "environment")
+    return entry_of(found.get("mcp"), path, "environment")
 
 
 def folder(places: Places) -> Path:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from memory.connect.files import Unwritable, read
 from memory.connect.jsonc import parse
+from memory.connect.server import NAME
 
 __all__ = ["MISREAD", "Configured", "Places", "entry_of", "unreadable"]
 
@@ -107,19 +108,24 @@ class Configured:
         return {**environment, **given}
 
 
-def entry_of(found: Any, path: Path, environment: str) -> Configured | None:
-    """Read a server's entry; ``environment`` is how this client calls that. None for no entry.
+def entry_of(servers: Any, path: Path, environment: str) -> Configured | None:
+    """Read our server's entry among a client's; ``environment`` is how this one calls that.
+
+    None for no entry.
 
     Raises Unwritable for an entry that is no command.
     """
+    found = servers.get(NAME) if isinstance(servers, dict) else None
     if not isinstance(found, dict):
         return None
     command, arguments = found.get("command"), found.get("args", [])
-    words = command if isinstance(command, list) else [command, *arguments]
-    given = found.get(environment, {})
-    if not all(isinstance(word, str) for word in [*words, *given.values()]):
+    following = arguments if isinstance(arguments, list) else [arguments]
+    words = command if isinstance(command, list) else [command, *following]
+    given, passed = found.get(environment, {}), found.get("env_vars", [])
+    is_shaped = isinstance(given, dict) and isinstance(passed, list)
+    if not is_shaped or not all(isinstance(each, str) for each in [*words, *given.values()]):
         raise Unwritable(f"{path}: the entry is no command.", code="config_unreadable")
-    return Configured(path=path, command=words, environment=given, passed=found.get("env_vars", ()))
+    return Configured(path=path, command=words, environment=given, passed=passed)
 
 
 def unreadable(path: Path, error: Exception) -> Unwritable:
