@@ -1,5 +1,6 @@
 """What is somebody else's in a client's file: connecting never takes it, nor does disconnecting."""
 
+import json
 from contextlib import suppress
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from test_connect import answer, contents, environment, home
 
 from memory.connect import CLIENTS, Places, Unwritable
+from memory.connect.claude import EVENTS, hooks_of
 from memory.connect.server import is_server
 
 __all__ = ["environment", "home"]
@@ -159,3 +161,18 @@ def test_an_entry_of_an_odd_shape_is_never_more_than_that_clients_fault(
     done = answer(environment, "connect", client, "--yes", status=1)
     assert done["code"] in {"name_taken", "config_unreadable"}
     assert contents(home) == before
+
+
+def test_hooks_of_an_odd_shape_stay_beside_ours(environment: dict[str, str], home: Path) -> None:
+    path = home / ".claude" / "settings.json"
+    text = (
+        '{"hooks": {"Stop": [{"hooks": 5}, 5, {"hooks": [5]}], "Other": 5, "PreCompact": [null]}}'
+    )
+    path.write_text(text, "utf-8")
+    answer(environment, "connect", "claude", "--yes")
+    settings = json.loads(path.read_text("utf-8"))
+    assert settings["hooks"]["Stop"][:3] == json.loads(text)["hooks"]["Stop"]
+    assert set(hooks_of(settings)) == set(EVENTS)
+    path.write_text(json.dumps(settings), "utf-8")  # as Claude Code would write it anew
+    answer(environment, "disconnect", "--yes")
+    assert path.read_text("utf-8") == text

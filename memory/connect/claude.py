@@ -88,8 +88,8 @@ def hooks_of(settings: dict[str, Any]) -> dict[str, str]:
     return {
         event: hook["command"]
         for event, listed in groups
-        for group in (listed if isinstance(listed, list) else [])
-        for hook in (group.get("hooks", []) if isinstance(group, dict) else [])
+        for group in _listed(listed)
+        for hook in _listed(group.get("hooks") if isinstance(group, dict) else None)
         if is_hook(hook)
     }
 
@@ -114,6 +114,11 @@ def folder(places: Places) -> Path:
     """Return the folder of the account's settings and transcripts."""
     chosen = places.environment.get("CLAUDE_CONFIG_DIR", "")
     return Path(chosen) if chosen else places.home / FOLDER
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return an array of the settings, empty for anything else."""
+    return value if isinstance(value, list) else []
 
 
 def _words(hook: Any) -> list[str]:

@@ -121,9 +121,10 @@ class JsonPart(Part):
         groups = []
         for group in listed:
             inner = group.get(self.inside) if isinstance(group, dict) else None
-            others = [each for each in inner or [] if not item.is_ours(each)]
-            if inner is None or others:
-                groups.append(group if inner is None else {**group, self.inside: others})
+            if not isinstance(inner, list):
+                groups.append(group)
+            elif others := [each for each in inner if not item.is_ours(each)]:
+                groups.append({**group, self.inside: others})
         return groups
 
     def _text(self, text: str) -> Text:
