@@ -160,6 +160,7 @@ def test_a_new_command_would_be_seen() -> None:
 @pytest.mark.timeout(900)  # some thirty programs, one after another
 def test_the_commands_of_the_command_line_run(environment: dict[str, str], tmp_path: Path) -> None:
     put_stores(tmp_path)
+    (tmp_path / ".config" / "opencode").mkdir(parents=True)
     inside = {**environment, "HOME": str(tmp_path)}
     done = run("memory import --json", inside)
     assert done.returncode == 0, done.stdout + done.stderr
