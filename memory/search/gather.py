@@ -107,6 +107,16 @@ class _Reach:
         return tail.candidate_of(source, self.lexemes, ordinal=self.first_recent + at)
 
 
+def _reach(query: text.Query, progress: Progress, recent: Tail, *, asks_when: bool) -> _Reach:
+    """Return where the entries are read from; words that tell a time are read where asked for."""
+    return _Reach(
+        progress=progress,
+        recent=recent,
+        first_recent=-(-progress.entries // BLOCK) * BLOCK,
+        lexemes=(*query.lexemes, *(TIME_WORDS if asks_when else ())),
+    )
+
+
 async def gather(session: AsyncSession, request: Request, query: text.Query) -> Found:
     """Find what matches, in the index, in the tail, by id and by phrase."""
     phrases = query.phrases[:MAX_PHRASES]
@@ -138,12 +148,7 @@ async def _matched(
         recent = sorted(tail.beginning_with(newest.sources, query.beginnings))
         terms += recent
         query = replace(query, words=tuple(dict.fromkeys((*query.words, *begun, *recent))))
-    reach = _Reach(
-        progress=looked.progress,
-        recent=newest,
-        first_recent=-(-looked.progress.entries // BLOCK) * BLOCK,
-        lexemes=(*query.lexemes, *(TIME_WORDS if asks_when(request.query) else ())),
-    )
+    reach = _reach(query, looked.progress, newest, asks_when=asks_when(request.query))
 
     def match() -> Matches:
         segment, postings = tail.as_segment(
@@ -221,12 +226,8 @@ async def with_meaning(
         for each, cosine in near.items()
         if each in found.entries or cosine >= meaning.MIN_COSINE
     }
-    reach = _Reach(
-        progress=found.progress,
-        recent=found.tail,
-        first_recent=found.first_recent,
-        lexemes=(*found.query.lexemes, *(TIME_WORDS if found.hints.asks_when else ())),
-    )
+    asks = found.hints.asks_when
+    reach = _reach(found.query, found.progress, found.tail, asks_when=asks)
     further = await reach.by_entry(session, kept.keys() - found.entries.keys())
     entries = {**found.entries, **further}
     return replace(
