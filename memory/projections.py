@@ -41,6 +41,8 @@ class Search(Base):
     generation: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     ordinal: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     entry_id: Mapped[uuid.UUID] = mapped_column()
+    occurred_at: Mapped[datetime] = mapped_column()
+    said: Mapped[int] = mapped_column(BigInteger)
     length: Mapped[int] = mapped_column(Integer)
     labels: Mapped[str] = mapped_column(Text)
     lexemes: Mapped[str] = mapped_column(Text)
@@ -94,6 +96,7 @@ class SearchSegment(Base):
     weights: Mapped[bytes] = mapped_column(LargeBinary)
     times: Mapped[bytes] = mapped_column(LargeBinary)
     sessions: Mapped[bytes] = mapped_column(LargeBinary)
+    spoken: Mapped[bytes] = mapped_column(LargeBinary)
 
 
 class SearchPosting(Base):

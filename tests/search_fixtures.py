@@ -9,6 +9,8 @@ from memory import crud, search
 from memory.database import Database
 from memory.drafts import Draft, Kind, SessionDraft
 from memory.search import Answer, Indexed, Request
+from memory.search.candidates import Candidate
+from memory.search.labels import Carried
 
 NOON = datetime(2026, 9, 27, 12, tzinfo=UTC)
 
@@ -19,6 +21,20 @@ def message(content: str, **changes: object) -> Draft:
         kind=Kind.MESSAGE, content=content, source_client="claude", role="user", occurred_at=NOON
     )
     return replace(draft, **changes)  # type: ignore[arg-type] # names are the test's own
+
+
+def candidate(number: int, *held: str, session: str = "", **changes: object) -> Candidate:
+    """Return a user's message of ten words as search looks at it, which holds some words once."""
+    found = Candidate(
+        id=uuid.UUID(int=number),
+        counts=dict.fromkeys(held, 1),
+        length=10,
+        carried=Carried("codex", "message", "user", session, ""),
+        occurred_at=NOON,
+        said=number,
+        ordinal=number,
+    )
+    return found._replace(**changes)
 
 
 def value(kind: Kind, key: str, content: str, **changes: object) -> Draft:

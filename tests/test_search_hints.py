@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
+from search_fixtures import candidate
 
 from memory.search import hints, labels, ranking
 from memory.search import scores as scoring
@@ -16,14 +17,8 @@ from memory.search.source import Source
 NOW = datetime(2026, 9, 27, 12, tzinfo=UTC)
 
 
-def candidate(number: int = 1, *places: str, client: str = "codex", speaker: str = "") -> Candidate:
-    return Candidate(
-        id=UUID(int=number),
-        places={each: [1] for each in places},
-        length=10,
-        carried=Carried(client, "message", "user", "", speaker),
-        ordinal=number,
-    )
+def by(number: int, *, client: str = "codex", speaker: str = "") -> Candidate:
+    return candidate(number, carried=Carried(client, "message", "user", "", speaker))
 
 
 def best_fit(question: str, moment: datetime) -> float:
@@ -41,6 +36,7 @@ def message(content: str, *, role: str | None = "user", kind: str = "message") -
         session_id=None,
         occurred_at=NOW,
         content=content,
+        said=0,
     )
 
 
@@ -92,9 +88,9 @@ def test_only_prose_begins_with_who_speaks() -> None:
 
 
 def test_names_count_only_where_most_entries_begin_with_one() -> None:
-    chat = [candidate(1, speaker="ada"), candidate(2, speaker="ben"), candidate(3)]
+    chat = [by(1, speaker="ada"), by(2, speaker="ben"), by(3)]
     assert hints.people_among(chat, "What does Ada use?") == {"ada"}
-    code = [candidate(1, speaker="error"), candidate(2), candidate(3)]
+    code = [by(1, speaker="error"), by(2), by(3)]
     assert hints.people_among(code, "the error in the login") == frozenset()
 
 
@@ -144,11 +140,11 @@ def test_the_words_of_a_date_are_told_apart(question: str, words: set[str]) -> N
 
 def test_who_spoke_and_when_are_parts_of_the_score() -> None:
     asked = hints.hints_of("when did codex say it, on 2026-09-27?", (), now=NOW)
-    told = candidate(1, "yesterday", "port")
-    other = candidate(2, "port", client="claude")
+    told = by(1)
+    other = by(2, client="claude")._replace(occurred_at=NOW.replace(year=2020))
     scores: scoring.Scores = {told.id: {}, other.id: {}}
-    moments = {told.id: NOW, other.id: NOW.replace(year=2020)}
-    scoring.add_hints(scores, {told.id: told, other.id: other}, moments, asked)
+    placed = {told.id: {"yesterday": [3]}, other.id: {"port": [3]}}
+    scoring.add_hints(scores, {told.id: told, other.id: other}, placed, asked)
     assert scores == {
         told.id: {"writer": scoring.WRITER, "time": scoring.TIME, "when": scoring.WHEN},
         other.id: {},

@@ -39,6 +39,7 @@ def source_named(**changes: object) -> Source:
         session_id=uuid.UUID(int=3),
         occurred_at=NOON,
         content="retry getUserById in src/app.py, 数据库",
+        said=0,
     )
     return replace(plain, **changes)
 
@@ -294,18 +295,21 @@ async def test_the_tail_gives_what_the_index_would_give(database: Database) -> N
     fresh = await database.transact(lambda s: tail.read(s, progress, Request("retry")))
     sources = sorted(fresh.sources, key=lambda each: each.id)
     segment, postings = tail.as_segment(sources, lexemes, first=0)
-    from_tail = [tail.candidate_of(each, lexemes, ordinal=at) for at, each in enumerate(sources)]
+    from_tail = [tail.candidate_of(each, ordinal=at) for at, each in enumerate(sources)]
+    places = [tail.places_of(each, lexemes) for each in sources]
     await index_all(database)
     looked = await database.transact(partial(lookup.read, terms=lexemes))
     assert postings.keys() == looked.postings[0].keys() == set(lexemes)
     for term, posting in looked.postings[0].items():
         assert posting.places.tolist() == postings[term].places.tolist()
         assert posting.counts.tolist() == postings[term].counts.tolist()
-    for name in ("lengths", "weights", "times", "sessions", "codes"):
+    for name in ("lengths", "weights", "times", "sessions", "codes", "spoken"):
         assert getattr(looked.segments[0], name).tolist() == getattr(segment, name).tolist()
-    read = partial(candidates.read, generation=1, ordinals=range(3), lexemes=lexemes)
-    found = sorted(await database.transact(read), key=lambda each: each.ordinal)
-    assert found == from_tail
+    numbers = {"generation": 1, "ordinals": range(3)}
+    read = await database.transact(partial(candidates.read, **numbers))
+    assert sorted(read, key=lambda each: each.ordinal) == from_tail
+    placed = await database.transact(partial(candidates.places, lexemes=lexemes, **numbers))
+    assert {each.ordinal: each.places for each in placed} == dict(enumerate(places))
 
 
 def test_a_label_is_plain_whatever_the_value() -> None:
@@ -331,7 +335,7 @@ def test_the_rules_have_the_version_that_their_fingerprint_says() -> None:
         f"{each.length} {each.places} {each.carried} {sorted(each.counts)}" for each in documents
     )
     fingerprint = hashlib.sha256(made.encode()).hexdigest()[:16]
-    assert (document.RULES, fingerprint) == (3, "ced6a4070366082e")
+    assert (document.RULES, fingerprint) == (4, "7e18b13584cd590c")
 
 
 def test_a_key_is_searched_only_where_people_chose_it() -> None:

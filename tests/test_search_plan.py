@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from memory import search
 from memory.database import Database
 from memory.database.statements import rows_of
-from memory.search import candidates, context, exact, lookup
+from memory.search import candidates, context, exact, lookup, versions
 from memory.search.request import Request
 
 ROWS = 4_000
@@ -50,7 +50,9 @@ async def test_the_hot_queries_use_their_indexes(database: Database) -> None:
 
     async def plans(session: AsyncSession) -> list[tuple[str, str]]:
         ids = list(await session.scalars(text("SELECT id FROM entries LIMIT 50")))
-        neighbours = context.NEIGHBOURS.text.replace(":ids", "$1").replace(":look_ahead", "$2")
+        neighbours = context.NEIGHBOURS.text
+        for number, name in enumerate(("ids", "look_ahead", "kinds", "roles"), start=1):
+            neighbours = neighbours.replace(f":{name}", f"${number}")
         named = exact.BY_SOURCE_ID.text.replace(":ids", "$1").replace(":most", "$2")
         numbers = list(range(200))
         return [
@@ -64,13 +66,11 @@ async def test_the_hot_queries_use_their_indexes(database: Database) -> None:
                 "uq_search_generation_entry_id",
                 await plan_of(session, candidates.BY_ENTRY, 1, ids),
             ),
-            (
-                "uq_search_generation_entry_id",
-                await plan_of(session, candidates.ORDINALS, 1, ids),
-            ),
+            ("pk_search", await plan_of(session, candidates.PLACES, 1, numbers)),
+            ("uq_entries_supersedes", await plan_of(session, versions.NEWER, ids)),
             (
                 "ix_entries_session_id_position_occurred_at_seq",
-                await plan_of(session, neighbours, ids, 16),
+                await plan_of(session, neighbours, ids, 16, ["session"], ["system"]),
             ),
             ("ix_entries_provider_source_id", await plan_of(session, named, ["17"], 10)),
         ]

@@ -10,15 +10,14 @@ from functools import partial
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from search_fixtures import NOON, append, ask, contents, index_all, message, start
+from search_fixtures import NOON, append, ask, candidate, contents, index_all, message, start
 from sqlalchemy import text
 
 from memory import search
 from memory.database import Database
 from memory.search import lookup, matches, place, postings, ranking
-from memory.search.candidates import Candidate
 from memory.search.document import RULES
-from memory.search.labels import Carried, Condition
+from memory.search.labels import Condition
 from memory.search.place import Progress, State
 from memory.search.places import pack, stand_in_order, unpack
 from memory.search.postings import FANOUT, Piece, due
@@ -151,6 +150,7 @@ def source_of(number: int, session: int) -> Source:
         session_id=uuid.UUID(int=session) if session else None,
         occurred_at=NOON + timedelta(hours=number),
         content="",
+        said=0,
     )
 
 
@@ -166,10 +166,8 @@ def reference(
     lengths: Counter[int] = Counter()
     for number, (each, source) in enumerate(zip(documents, sources, strict=True)):
         found, length = each
-        places = {word: [1] * count for word, count in found.items()}
-        carried = Carried("codex", "message", "user", "", "")
-        candidate = Candidate(source.id, places, length, carried, number)
-        gains.append(ranking.bm25(candidate, weights, average=average))
+        entry = candidate(number, counts=found, length=length)
+        gains.append(ranking.bm25(entry, weights, average=average))
         if source.session_id and any(word in found for word in weights):
             lengths[source.session_id.int] += length
             counts[source.session_id.int].update(

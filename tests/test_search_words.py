@@ -5,7 +5,7 @@ import uuid
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from search_fixtures import NOON, append, ask, index_all, message
+from search_fixtures import NOON, append, ask, candidate, index_all, message
 
 from memory.database import Database
 from memory.search import matches, ranking, scores
@@ -45,7 +45,6 @@ async def test_every_word_of_a_text_finds_it(
             assert entry_id in {hit.entry.id for hit in answer.hits}, piece
 
 
-PLACES = st.lists(st.integers(1, 40), min_size=1, max_size=6, unique=True).map(sorted)
 CARRIED = st.builds(
     Carried,
     client=st.just("codex"),
@@ -58,9 +57,14 @@ CANDIDATES = st.lists(
     st.builds(
         Candidate,
         id=st.uuids(),
-        places=st.dictionaries(st.sampled_from(["warm", "cach", "night"]), PLACES, min_size=1),
+        counts=st.dictionaries(
+            st.sampled_from(["warm", "cach", "night"]), st.integers(1, 6), min_size=1
+        ),
         length=st.integers(0, 10_000),
         carried=CARRIED,
+        occurred_at=st.just(NOON),
+        said=st.just(0),
+        ordinal=st.just(0),
     ),
     max_size=30,
     unique_by=lambda each: each.id,
@@ -81,10 +85,10 @@ def ranked(found: list[Candidate], weights: dict[str, float], average: float) ->
             session_id=uuid.UUID(each.carried.session) if each.carried.session else None,
             occurred_at=NOON,
             content="",
+            said=0,
         )
-        counts = {word: len(places) for word, places in each.places.items()}
         weight = weight_of(each.carried.kind, each.carried.role)
-        growing.add(source, counts, length=each.length, weight=weight)
+        growing.add(source, each.counts, length=each.length, weight=weight)
     postings = {term: posting_of(0, *stored) for term, *stored in growing.postings()}
     segment = segment_of(0, growing.columns())
     return matches.rank(matches.match([segment], [postings], weights, []), weights, average=average)
@@ -99,6 +103,8 @@ def test_scores_are_shares_of_the_best_and_their_order_is_total(
     by_arrays = ranked(found, weights, average)
     made, own = scores.of_words(found, asked, weights, by_arrays, average=average)
     assert made.keys() == own.known.keys() == {each.id for each in found}
+    placed = {each.id: {word: [1, 2, 3] for word in each.counts} for each in found}
+    scores.add_order(made, own, {each.id: each for each in found}, placed, asked.words)
     first = by_arrays.best(10, session=scores.SESSION)
     keys = {
         each.ordinal: sum(made[each.id].get(n, 0.0) for n in ("words", "session")) for each in found
@@ -116,11 +122,11 @@ def test_scores_are_shares_of_the_best_and_their_order_is_total(
 
 
 def test_a_session_counts_for_what_of_it_is_nearest_in_meaning() -> None:
-    def entry(number: int, session: str) -> Candidate:
-        carried = Carried("codex", "message", "user", session, "")
-        return Candidate(uuid.UUID(int=number), {"warm": [1]}, 9, carried, number - 1)
-
-    found = [entry(1, "1" * 32), entry(2, "1" * 32), entry(3, "2" * 32), entry(4, "")]
+    sessions = ("1" * 32, "1" * 32, "2" * 32, "")
+    found = [
+        candidate(number, "warm", session=each, length=9, ordinal=number - 1)
+        for number, each in enumerate(sessions, start=1)
+    ]
     cosines = dict(zip((each.id for each in found), (0.9, 0.1, 0.5, 0.9), strict=True))
     weights = {"warm": 1.0}
     by_arrays = ranked(found, weights, 9)
@@ -173,11 +179,4 @@ def test_words_are_shown_as_they_were_typed() -> None:
 def test_an_identifier_is_held_whole_or_by_all_of_its_parts(
     typed: str, held: list[str], is_covered: bool
 ) -> None:
-    entry = Candidate(
-        id=uuid.UUID(int=1),
-        places={each: [1] for each in held},
-        length=9,
-        carried=Carried("codex", "message", "user", "", ""),
-        ordinal=1,
-    )
-    assert covered(entry, typed_words(typed)) == ((typed,) if is_covered else ())
+    assert covered(candidate(1, *held), typed_words(typed)) == ((typed,) if is_covered else ())

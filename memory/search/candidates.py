@@ -1,7 +1,8 @@
-"""The entries worth a close look: their words and where these stand."""
+"""The entries that may answer a query, and where in the best of them its words stand."""
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -13,78 +14,98 @@ from memory.search.places import Places, unpack
 __all__ = [
     "BY_ENTRY",
     "BY_ORDINAL",
-    "ORDINALS",
+    "PLACES",
+    "UNNUMBERED",
     "Candidate",
-    "ordinals",
+    "Placed",
+    "places",
     "read",
     "read_entries",
 ]
 
 _READ: Final = """
-    SELECT entry_id, ordinal, length, labels, lexemes, ends, positions FROM search
-    WHERE generation = $1
+    SELECT entry_id, ordinal, occurred_at, said, length, labels FROM search WHERE generation = $1
 """
 BY_ORDINAL: Final = _READ + " AND ordinal = ANY ($2::int[])"
 BY_ENTRY: Final = _READ + " AND entry_id = ANY ($2::uuid[])"
-ORDINALS: Final = """
-    SELECT entry_id, ordinal FROM search WHERE generation = $1 AND entry_id = ANY ($2::uuid[])
+PLACES: Final = """
+    SELECT entry_id, ordinal, length, lexemes, ends, positions FROM search
+    WHERE generation = $1 AND ordinal = ANY ($2::int[])
 """
+UNNUMBERED: Final = -1
+"""The number of an entry that the index does not hold."""
 
 
 class Candidate(NamedTuple):
     """An entry that may answer a query.
 
-    ``places`` gives each lexeme that was read of it with its positions: numbers of words from 0.
-    ``length`` is in words; what it ``carried`` see `memory.search.labels`; ``ordinal`` is its
-    number in the index.
+    ``counts`` says how often each lexeme of the query that the entry holds occurs in it.
+    ``length`` is in words; what it ``carried`` see `memory.search.labels`; ``said`` see
+    `memory.search.source`; ``ordinal`` is its number in the index, or UNNUMBERED.
     """
 
     id: uuid.UUID
-    places: dict[str, list[int]]
+    counts: Mapping[str, int]
     length: int
     carried: Carried
+    occurred_at: datetime
+    said: int
     ordinal: int
 
 
-async def read(
-    session: AsyncSession, generation: int, ordinals: Sequence[int], lexemes: Collection[str]
-) -> list[Candidate]:
-    """Return the entries with these numbers, and where in them the lexemes stand."""
+class Placed(NamedTuple):
+    """An indexed entry, and the positions of the lexemes that were read: numbers of words from 0."""
+
+    id: uuid.UUID
+    ordinal: int
+    places: dict[str, list[int]]
+
+
+async def read(session: AsyncSession, generation: int, ordinals: Sequence[int]) -> list[Candidate]:
+    """Return the entries with these numbers, without their counts."""
     if not ordinals:
         return []
     rows = await rows_of(session, BY_ORDINAL, generation, list(ordinals))
-    return [_candidate(row, lexemes) for row in rows]
+    return [_candidate(row) for row in rows]
 
 
 async def read_entries(
-    session: AsyncSession,
-    generation: int,
-    ids: Collection[uuid.UUID],
-    lexemes: Collection[str],
+    session: AsyncSession, generation: int, ids: Collection[uuid.UUID]
 ) -> list[Candidate]:
-    """Return those of some entries that are indexed, and where in them the lexemes stand."""
+    """Return those of some entries that are indexed, without their counts."""
     if not ids:
         return []
     rows = await rows_of(session, BY_ENTRY, generation, list(ids))
-    return [_candidate(row, lexemes) for row in rows]
+    return [_candidate(row) for row in rows]
 
 
-async def ordinals(
-    session: AsyncSession, generation: int, ids: Collection[uuid.UUID]
-) -> dict[uuid.UUID, int]:
-    """Return the numbers of those of some entries that are indexed."""
-    if not ids:
-        return {}
-    rows = await rows_of(session, ORDINALS, generation, list(ids))
-    return {row["entry_id"]: row["ordinal"] for row in rows}
+async def places(
+    session: AsyncSession, generation: int, ordinals: Sequence[int], lexemes: Collection[str]
+) -> list[Placed]:
+    """Return where the lexemes stand in the entries with these numbers.
+
+    A row's words are as long as its text, so this costs far more than `read`.
+    """
+    if not ordinals:
+        return []
+    rows = await rows_of(session, PLACES, generation, list(ordinals))
+    return [
+        Placed(
+            row["entry_id"],
+            row["ordinal"],
+            unpack(Places(*row[3:]), lexemes, length=row["length"]),
+        )
+        for row in rows
+    ]
 
 
-def _candidate(row: Any, lexemes: Collection[str]) -> Candidate:
-    stored = Places(row["lexemes"], row["ends"], row["positions"])
+def _candidate(row: Any) -> Candidate:
     return Candidate(
         id=row["entry_id"],
-        places=unpack(stored, lexemes, length=row["length"]),
+        counts={},
         length=row["length"],
         carried=Carried(*row["labels"].split("\n")),
+        occurred_at=row["occurred_at"],
+        said=row["said"],
         ordinal=row["ordinal"],
     )

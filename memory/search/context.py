@@ -7,6 +7,9 @@ from typing import Final
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from memory.drafts import OWN_KINDS
+from memory.search.voices import NOT_PROSE
+
 __all__ = ["LOOK_AHEAD", "NEIGHBOURS", "neighbours"]
 
 LOOK_AHEAD: Final = 16
@@ -19,8 +22,8 @@ _SIDE: Final = """(
         WHERE other.session_id = entry.session_id AND {side}
         ORDER BY {order} LIMIT :look_ahead
     ) AS near
-    WHERE near.kind NOT IN ('session', 'binding') AND (near.role IS NULL
-        OR near.role NOT IN ('tool_call', 'tool_result', 'reasoning', 'system'))
+    WHERE NOT near.kind = ANY (CAST(:kinds AS text[]))
+        AND (near.role IS NULL OR NOT near.role = ANY (CAST(:roles AS text[])))
     LIMIT 2
 )"""
 _PLACED: Final = ("position", "occurred_at", "seq")
@@ -48,6 +51,7 @@ NEIGHBOURS: Final = text(f"""
     FROM entries AS entry CROSS JOIN LATERAL ({_SIDES}) AS beside
     WHERE entry.id = ANY (CAST(:ids AS uuid[]))
 """)  # noqa: S608 - our own constants
+_LEFT_OUT: Final = {"kinds": list(OWN_KINDS), "roles": list(NOT_PROSE)}
 
 
 async def neighbours(
@@ -58,7 +62,8 @@ async def neighbours(
     Entries outside of sessions have none.
     """
     found: dict[uuid.UUID, list[tuple[uuid.UUID, int]]] = {each: [] for each in ids}
-    rows = await session.execute(NEIGHBOURS, {"ids": list(ids), "look_ahead": LOOK_AHEAD})
+    values = {"ids": list(ids), "look_ahead": LOOK_AHEAD, **_LEFT_OUT}
+    rows = await session.execute(NEIGHBOURS, values)
     for row in rows:
         found[row.id].append((row.neighbour, row.distance))
     return found

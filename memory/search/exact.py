@@ -114,7 +114,7 @@ async def by_phrase(
     while checked < MAX_CHECKED and len(in_order) < MAX_VERIFIED:
         some = list(islice(indexed, _CHUNK))
         checked += len(some)
-        read = await candidates.read(session, generation, some, lexemes)
+        read = await candidates.places(session, generation, some, lexemes)
         read.sort(key=lambda each: each.ordinal, reverse=True)
         in_order += [each.id for each in read if stand_in_order(each.places, words)]
         if len(some) < _CHUNK:

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sqlalchemy import select
@@ -12,22 +12,25 @@ from memory import text
 from memory.embeddings import Embedder
 from memory.errors import InvalidInput
 from memory.models import Entry
-from memory.search import candidates, context, versions
 from memory.search import scores as scoring
+from memory.search import versions
 from memory.search.answer import Answer, Hit, Why
+from memory.search.candidates import Candidate
 from memory.search.document import RULES
 from memory.search.gather import Found, gather, with_meaning
+from memory.search.hints import TIME_WORDS
+from memory.search.neighbours import neighbours
 from memory.search.notes import note_of
 from memory.search.request import Request, checked, is_filtered
-from memory.search.scores import Scores
+from memory.search.scores import Own, Scores
 from memory.search.source import searchable
 from memory.search.versions import Shown
 from memory.search.words import Ways, covered, typed_words
 
-__all__ = ["NEAR", "search"]
+__all__ = ["CLOSE", "search"]
 
-NEAR: Final = 60
-"""The best entries whose neighbours are looked at too (measured: 20 are as good as all)."""
+CLOSE: Final = 60
+"""The best entries that are looked at closely: the order of their words, their neighbours."""
 
 
 async def search(
@@ -54,17 +57,15 @@ async def search(
     if embedder is not None and vector is not None:
         found = await with_meaning(session, request, found, embedder.name, vector)
     scores = await _scored(session, found)
-    sayings = await versions.read(session, scores)
-    moments = {each: saying.occurred_at for each, saying in sayings.items()}
-    scoring.add_hints(scores, found.entries, moments, found.hints)
-    shown = versions.without_copies(scores, sayings)[: request.limit]
+    newer = await versions.newer_of(session, scores)
+    shown = versions.without_copies(scores, found.entries, newer)[: request.limit]
     words = typed_words(request.query, found.query.words)
     return Answer(
         hits=await _hits(session, shown, scores, found, words),
         total=_total(found),
-        total_is_exact=not (found.tail.unindexed or query.truncated or found.cosines),
+        total_is_exact=not (found.reach.tail.unindexed or query.truncated or found.cosines),
         ways=_ways(found),
-        unindexed=found.tail.unindexed,
+        unindexed=found.reach.tail.unindexed,
         note=_note(found, request, scores, words),
     )
 
@@ -83,24 +84,39 @@ async def _scored(session: AsyncSession, found: Found) -> Scores:
         average=found.average,
         cosines=found.cosines,
     )
-    beside = await context.neighbours(session, list(scores)[:NEAR])
-    others = {other for near in beside.values() for other, _ in near} - own.known.keys()
-    scoring.add_neighbours(scores, own, beside, await _gains(session, found, others))
+    close = [found.entries[each] for each in list(scores)[:CLOSE]]
+    placed = await _places(session, found, close)
+    scoring.add_order(scores, own, found.entries, placed, found.typed)
+    scoring.add_neighbours(scores, await asyncio.to_thread(_beside, found, own, close))
     scoring.add_exact(scores, found.ids, [each.entries for each in found.phrases])
+    scoring.add_hints(scores, found.entries, placed, found.hints)
     return scores
 
 
-async def _gains(
-    session: AsyncSession, found: Found, others: Collection[uuid.UUID]
-) -> dict[uuid.UUID, float]:
-    """Return how well entries answer by their words that were not looked at closely."""
-    numbers = await candidates.ordinals(session, found.progress.generation, others)
-    numbers |= {
-        each.id: found.first_recent + at
-        for at, each in enumerate(found.tail.sources)
-        if each.id in others
+async def _places(
+    session: AsyncSession, found: Found, close: Sequence[Candidate]
+) -> dict[uuid.UUID, scoring.Places]:
+    """Return where words stand in some entries, as far as that counts for this query."""
+    lexemes = list(found.typed) if len(found.typed) > 1 else []
+    if found.hints.asks_when:
+        lexemes += TIME_WORDS
+    return await found.reach.places(session, close, lexemes) if lexemes else {}
+
+
+def _beside(
+    found: Found, own: Own, close: Sequence[Candidate]
+) -> dict[uuid.UUID, list[tuple[float, int]]]:
+    """Return for each entry what its neighbours have alone, with their distance."""
+    known = {found.entries[each].ordinal: alone for each, alone in own.known.items()}
+
+    def alone(ordinal: int) -> float:
+        return known[ordinal] if ordinal in known else own.unit * found.ranked.of(ordinal)[0]
+
+    near = neighbours(found.matches.segments, [each.ordinal for each in close])
+    return {
+        each.id: [(alone(other), distance) for other, distance in near[each.ordinal]]
+        for each in close
     }
-    return {each: found.ranked.of(ordinal)[0] for each, ordinal in numbers.items()}
 
 
 async def _hits(
@@ -116,13 +132,11 @@ async def _hits(
     hits: list[Hit] = []
     for each in shown:
         entry = entries[each.id]
-        candidate = found.entries.get(each.id)
-        held = covered(candidate, words) if candidate else ()
         hit = Hit(
             entry=entry,
             score=scoring.total(scores[each.id]),
             snippet=text.snippet(searchable(entry), found.query.lexemes),
-            why=Why(words=held, parts=scores[each.id]),
+            why=Why(words=covered(found.entries[each.id], words), parts=scores[each.id]),
             superseded_by=each.newer,
             copies=each.copies,
         )
@@ -141,7 +155,7 @@ def _ways(found: Found) -> dict[str, int]:
     named = [
         each
         for each in found.ids
-        if not found.is_match(each) or not any(term in found.entries[each].places for term in terms)
+        if not found.is_match(each) or not any(term in found.entries[each].counts for term in terms)
     ]
     ways = {
         "words": sum(found.matches.counts) - found.recent,
@@ -159,7 +173,7 @@ def _note(found: Found, request: Request, scores: Scores, words: Mapping[str, Wa
             found.query,
             words,
             found.matches.held,
-            closest=[found.entries[each] for each in scores if each in found.entries],
+            closest=[found.entries[each] for each in scores],
             is_near=bool(found.cosines),
             phrases=[each.entries for each in found.phrases],
             named=len(found.ids),
@@ -172,12 +186,12 @@ def _note(found: Found, request: Request, scores: Scores, words: Mapping[str, Wa
         )
     if found.query.truncated:
         sentences.append("Only the beginning of this long query was searched for.")
-    if found.tail.unindexed:
+    if found.reach.tail.unindexed:
         sentences.append(
-            f"{found.tail.unindexed:,} of the newest entries are not indexed yet and were not"
+            f"{found.reach.tail.unindexed:,} of the newest entries are not indexed yet and were not"
             " searched."
         )
-    if found.progress.rules != RULES:
+    if found.reach.progress.rules != RULES:
         sentences.append(
             "The search index was filled by another version of this program, so some entries may be"
             " missed; it is filled anew when the importers or the MCP server run."

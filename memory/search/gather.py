@@ -10,17 +10,15 @@ from typing import Final
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import text
-from memory.search import candidates, exact, lookup, matches, meaning, ranking, tail
+from memory.search import exact, lookup, matches, meaning, ranking, tail
 from memory.search.candidates import Candidate
 from memory.search.exact import Quoted
-from memory.search.hints import TIME_WORDS, Hints, asks_when, hints_of, people_among, told_apart
+from memory.search.hints import Hints, hints_of, people_among, told_apart
 from memory.search.labels import filters
 from memory.search.matches import Matches, Ranked
-from memory.search.place import Progress
+from memory.search.reach import Reach, first_recent
 from memory.search.request import Request
 from memory.search.scores import SESSION, term_weights
-from memory.search.segments import BLOCK
-from memory.search.tail import Tail
 
 __all__ = ["DEPTH", "MAX_PHRASES", "Found", "gather", "with_meaning"]
 
@@ -34,14 +32,14 @@ MAX_PHRASES: Final = 4
 class Found:
     """What matches a query, and what is needed to rank it.
 
-    ``entries`` are those worth a close look; ``ranked`` knows all. Entries not indexed yet have
-    the numbers from ``first_recent`` on. ``weights`` are those of the query's lexemes.
+    ``entries`` are those worth a look; ``ranked`` knows all. The words of ``query`` hold those of
+    the index that begin as asked for, ``typed`` are without them. ``weights`` are those of the
+    query's lexemes.
     """
 
     query: text.Query
-    progress: Progress
-    tail: Tail
-    first_recent: int
+    typed: Sequence[str]
+    reach: Reach
     ranked: Ranked
     weights: Mapping[str, float]
     average: float
@@ -54,7 +52,7 @@ class Found:
     @property
     def matches(self) -> Matches:
         """Every entry that holds a word of the query."""
-        return self.ranked.matches
+        return self.reach.matches
 
     @property
     def recent(self) -> int:
@@ -63,74 +61,24 @@ class Found:
 
     def is_match(self, entry_id: uuid.UUID) -> bool:
         """Tell whether one of ``entries`` holds a word of the query."""
-        places = self.entries[entry_id].places if entry_id in self.entries else {}
-        return any(lexeme in places for lexeme in self.query.lexemes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reach:
-    """Where the entries of one search are read from."""
-
-    progress: Progress
-    recent: Tail
-    first_recent: int
-    lexemes: Collection[str]
-
-    @property
-    def generation(self) -> int:
-        """The generation of the index."""
-        return self.progress.generation
-
-    async def by_ordinal(
-        self, session: AsyncSession, ordinals: Sequence[int]
-    ) -> dict[uuid.UUID, Candidate]:
-        """Return the entries with these numbers."""
-        indexed = [each for each in ordinals if each < self.first_recent]
-        found = await candidates.read(session, self.generation, indexed, self.lexemes)
-        found += [
-            self._recent(ordinal - self.first_recent)
-            for ordinal in ordinals
-            if ordinal >= self.first_recent
-        ]
-        return {each.id: each for each in found}
-
-    async def by_entry(
-        self, session: AsyncSession, ids: Collection[uuid.UUID]
-    ) -> dict[uuid.UUID, Candidate]:
-        """Return those of these entries that are indexed or among the newest."""
-        found = await candidates.read_entries(session, self.generation, ids, self.lexemes)
-        found += [self._recent(at) for at, each in enumerate(self.recent.sources) if each.id in ids]
-        return {each.id: each for each in found}
-
-    def _recent(self, at: int) -> Candidate:
-        source = self.recent.sources[at]
-        return tail.candidate_of(source, self.lexemes, ordinal=self.first_recent + at)
-
-
-def _reach(query: text.Query, progress: Progress, recent: Tail, *, asks_when: bool) -> _Reach:
-    """Return where the entries are read from; words that tell a time are read where asked for."""
-    return _Reach(
-        progress=progress,
-        recent=recent,
-        first_recent=-(-progress.entries // BLOCK) * BLOCK,
-        lexemes=(*query.lexemes, *(TIME_WORDS if asks_when else ())),
-    )
+        return bool(self.entries[entry_id].counts)
 
 
 async def gather(session: AsyncSession, request: Request, query: text.Query) -> Found:
     """Find what matches, in the index, in the tail, by id and by phrase."""
     phrases = query.phrases[:MAX_PHRASES]
-    found, reach = await _matched(session, request, query, phrases)
+    found = await _matched(session, request, query, phrases)
     quoted = [await _quoted(session, phrase, found) for phrase in phrases]
     ids = await exact.by_id(session, query.ids, request)
     named = set(ids).union(*(each.entries for each in quoted)) - found.entries.keys()
-    entries = {**found.entries, **await reach.by_entry(session, named)}
+    entries = {**found.entries, **await found.reach.by_entry(session, named)}
+    entries |= await found.reach.unnumbered(session, named - entries.keys())
     return replace(found, phrases=quoted, ids=ids, entries=entries)
 
 
 async def _matched(
     session: AsyncSession, request: Request, query: text.Query, phrases: Sequence[str]
-) -> tuple[Found, _Reach]:
+) -> Found:
     """Find and rank what holds words of the query."""
     of_phrases = {lexeme for phrase in phrases for lexeme in exact.words_of(phrase)}
     conditions = filters(request)
@@ -144,41 +92,42 @@ async def _matched(
     # The index before the tail: what is indexed meanwhile is then in both, and not in neither.
     looked = await lookup.read(session, terms)
     newest = await tail.read(session, looked.progress, request)
+    typed = query.words
     if query.beginnings:
         recent = sorted(tail.beginning_with(newest.sources, query.beginnings))
         terms += recent
         query = replace(query, words=tuple(dict.fromkeys((*query.words, *begun, *recent))))
-    reach = _reach(query, looked.progress, newest, asks_when=asks_when(request.query))
 
     def match() -> Matches:
         segment, postings = tail.as_segment(
-            newest.sources, frozenset(terms), first=reach.first_recent
+            newest.sources, frozenset(terms), first=first_recent(looked.progress)
         )
         segments, some = (*looked.segments, segment), (*looked.postings, postings)
         span = {"since": request.since, "until": request.until}
         return matches.match(segments, some, query.lexemes, conditions, **span)
 
     matched = await asyncio.to_thread(match)
-    return await _ranked(session, request, query, matched, reach), reach
+    reach = Reach(progress=looked.progress, tail=newest, matches=matched)
+    return await _ranked(session, request, query, typed, reach)
 
 
 async def _ranked(
     session: AsyncSession,
     request: Request,
     query: text.Query,
-    matched: Matches,
-    reach: _Reach,
+    typed: Sequence[str],
+    reach: Reach,
 ) -> Found:
     """Rank what matches; who is named as a speaker shows in the best, and changes the weights."""
     people: Collection[str] = frozenset()
-    progress = reach.progress
+    progress, matched = reach.progress, reach.matches
     lengths = matched.segments[-1].lengths
     average = progress.average_length or max(1.0, float(lengths.mean()) if len(lengths) else 1.0)
     while True:
         weights = ranking.weights(
             query.lexemes,
             matched.frequencies,
-            entries=progress.entries + len(reach.recent.sources),
+            entries=progress.entries + len(reach.tail.sources),
             without=told_apart(request.query, people),
         )
         weights = term_weights(query, weights)
@@ -190,9 +139,8 @@ async def _ranked(
         people = named
     return Found(
         query=query,
-        progress=progress,
-        tail=reach.recent,
-        first_recent=reach.first_recent,
+        typed=typed,
+        reach=reach,
         ranked=ranked,
         weights=weights,
         average=average,
@@ -209,10 +157,10 @@ async def _quoted(session: AsyncSession, phrase: str, found: Found) -> Quoted:
         session,
         phrase,
         found.matches,
-        generation=found.progress.generation,
-        first_recent=found.first_recent,
+        generation=found.reach.progress.generation,
+        first_recent=first_recent(found.reach.progress),
     )
-    recent = {each.id for each in found.tail.sources if exact.holds(each, phrase)}
+    recent = {each.id for each in found.reach.tail.sources if exact.holds(each, phrase)}
     return Quoted(indexed.entries | recent, indexed.is_complete)
 
 
@@ -226,9 +174,7 @@ async def with_meaning(
         for each, cosine in near.items()
         if each in found.entries or cosine >= meaning.MIN_COSINE
     }
-    asks = found.hints.asks_when
-    reach = _reach(found.query, found.progress, found.tail, asks_when=asks)
-    further = await reach.by_entry(session, kept.keys() - found.entries.keys())
+    further = await found.reach.by_entry(session, kept.keys() - found.entries.keys())
     entries = {**found.entries, **further}
     return replace(
         found,

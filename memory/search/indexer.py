@@ -36,8 +36,8 @@ _CHUNK: Final = 250  # entries that are cut while as many are written
 _LOCK: Final = "hashtextextended('search index of ' || current_schema(), 0)"
 
 _COLUMNS: Final = (
-    *("generation", "ordinal", "entry_id", "length"),
-    *("labels", "lexemes", "ends", "positions"),
+    *("generation", "ordinal", "entry_id", "occurred_at", "said"),
+    *("length", "labels", "lexemes", "ends", "positions"),
 )
 
 _log = log.get(__name__)
@@ -243,7 +243,10 @@ async def _store(
 ) -> None:
     """Write where the words of some entries stand."""
     rows = (
-        (generation, ordinal, source.id, each.length, each.carried, *each.places)
+        (
+            *(generation, ordinal, source.id, source.occurred_at, source.said),
+            *(each.length, each.carried, *each.places),
+        )
         for ordinal, (source, each) in enumerate(zip(sources, documents, strict=True), start=first)
     )
     await copy_rows(session, "search", _COLUMNS, rows)

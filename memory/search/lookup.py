@@ -18,7 +18,7 @@ from memory.search.segments import Columns, Posting, Segment, posting_of, segmen
 __all__ = ["BEGINNING", "LOOKUP", "MAX_BEGUN", "MAX_REMEMBERED", "Looked", "beginning_with", "read"]
 
 MAX_REMEMBERED: Final = 8_000_000
-"""Entries whose columns a process remembers; each takes about 21 bytes."""
+"""Entries whose columns a process remembers; each takes about 22 bytes."""
 
 MAX_BEGUN: Final = 100
 """Words with a given beginning that are searched for: those in most entries."""
@@ -45,11 +45,12 @@ LOOKUP: Final = """
         CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.weights END AS weights,
         CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.times END AS times,
         CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.sessions END AS sessions,
+        CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.spoken END AS spoken,
         NULL AS term, NULL::bytea AS places, NULL::bytea AS counts
     FROM live LEFT JOIN pieces USING (generation)
     UNION ALL
     SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, search_postings.segment, NULL, NULL,
-        NULL, NULL, NULL, NULL,
+        NULL, NULL, NULL, NULL, NULL,
         search_postings.term, search_postings.places, search_postings.counts
     FROM search_postings
     WHERE search_postings.term = ANY ($1)

@@ -46,6 +46,18 @@ class Matches:
         """How many entries match, segment by segment."""
         return [int(np.count_nonzero(each)) for each in self.hits]
 
+    def counts_in(self, ordinals: Collection[int]) -> dict[int, dict[str, int]]:
+        """Return for some entries how often each lexeme that they hold occurs in them."""
+        found: dict[int, dict[str, int]] = {each: {} for each in ordinals}
+        asked = np.sort(np.array(list(ordinals), dtype=np.int64))
+        for segment, some in zip(self.segments, self.postings, strict=True):
+            low, high = np.searchsorted(asked, (segment.first, segment.first + segment.entries))
+            places = (asked[low:high] - segment.first).astype(np.int32)
+            for lexeme in self.frequencies if len(places) else ():
+                for place, count in _counts_at(some.get(lexeme), places):
+                    found[place + segment.first][lexeme] = count
+        return found
+
     def count_holding(self, lexemes: Collection[str]) -> int:
         """Count the matches that hold any of some lexemes."""
         together = _holding_any(self.segments, self.postings, lexemes, self.allowed)
@@ -185,6 +197,14 @@ def _holding_any(
     for segment, some, flags in zip(segments, postings, allowed, strict=True):
         found = _flags(segment, [some[lexeme] for lexeme in lexemes if lexeme in some])
         yield found if flags is None else found & flags
+
+
+def _counts_at(posting: Posting | None, places: NDArray[np.int32]) -> Iterator[tuple[int, int]]:
+    """Give those of some places, in order, that a posting has, with their counts."""
+    if posting is not None and len(posting.places):
+        at = np.minimum(np.searchsorted(posting.places, places), len(posting.places) - 1)
+        holds = posting.places[at] == places
+        yield from zip(places[holds].tolist(), posting.counts[at[holds]].tolist(), strict=True)
 
 
 def _flags(segment: Segment, postings: Sequence[Posting]) -> Flags:

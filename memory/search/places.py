@@ -8,15 +8,15 @@ from typing import Final, NamedTuple
 __all__ = ["Places", "pack", "stand_in_order", "unpack"]
 
 _END: Final = "\n"  # which no lexeme holds
-_NARROW: Final = 65_535  # the highest position that takes two bytes
+_NARROW: Final = 65_535  # the highest number that takes two bytes
 
 
 class Places(NamedTuple):
     """The positions of an entry's lexemes, numbers of words from 0, as they are stored.
 
     ``lexemes`` are written one behind the other, a line end around each. ``ends`` says for each how
-    many ``positions`` there are up to its last: uint32. A position is uint16, or uint32 in an entry
-    that has more words than that.
+    many ``positions`` there are up to its last. Both are uint16; positions are uint32 in an entry of
+    more words than that, and ends in one of more positions.
     """
 
     lexemes: str
@@ -27,7 +27,7 @@ class Places(NamedTuple):
 def pack(positions: Mapping[str, Sequence[int]], *, length: int) -> Places:
     """Return the places of an entry's lexemes, given its length in words."""
     numbers = array(_code(length))
-    ends = array("I")
+    ends = array(_code(sum(map(len, positions.values()))))
     for each in positions.values():
         numbers.extend(each)
         ends.append(len(numbers))
@@ -39,12 +39,13 @@ def unpack(stored: Places, wanted: Iterable[str], *, length: int) -> dict[str, l
     """Return the positions of those of the wanted lexemes that the entry holds."""
     found: dict[str, list[int]] = {}
     code = _code(length)
+    ends = _code(len(stored.positions) // array(code).itemsize)
     for lexeme in wanted:
         at = stored.lexemes.find(f"{_END}{lexeme}{_END}")
         if at >= 0:
             number = stored.lexemes.count(_END, 0, at)
-            first = _slice("I", stored.ends, number - 1, number)[0] if number else 0
-            last = _slice("I", stored.ends, number, number + 1)[0]
+            first = _slice(ends, stored.ends, number - 1, number)[0] if number else 0
+            last = _slice(ends, stored.ends, number, number + 1)[0]
             found[lexeme] = _slice(code, stored.positions, first, last).tolist()
     return found
 
@@ -62,9 +63,9 @@ def stand_in_order(
     return bool(starts)
 
 
-def _code(length: int) -> str:
-    """Return the type code of positions in an entry of so many words."""
-    return "H" if length <= _NARROW else "I"
+def _code(highest: int) -> str:
+    """Return the type code of numbers up to this one."""
+    return "H" if highest <= _NARROW else "I"
 
 
 def _slice(code: str, stored: bytes, first: int, last: int) -> "array[int]":

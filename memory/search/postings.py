@@ -15,18 +15,19 @@ FANOUT: Final = 8
 """Segments of like size that are joined into one."""
 
 _NEW: Final = text("""
-    INSERT INTO search_segments (generation, first, entries, lengths, weights, times, sessions)
-    VALUES (:generation, :first, :entries, :lengths, :weights, :times, :sessions) RETURNING id
+    INSERT INTO search_segments (generation, first, entries, lengths, weights, times, sessions, spoken)
+    VALUES (:generation, :first, :entries, :lengths, :weights, :times, :sessions, :spoken)
+    RETURNING id
 """)
 _PIECES: Final = text("""
     SELECT id, first, entries FROM search_segments
     WHERE generation = :generation AND first >= :block ORDER BY first
 """)
 _JOINED: Final = text("""
-    INSERT INTO search_segments (generation, first, entries, lengths, weights, times, sessions)
+    INSERT INTO search_segments (generation, first, entries, lengths, weights, times, sessions, spoken)
     SELECT generation, min(first), sum(entries), string_agg(lengths, '' ORDER BY first),
         string_agg(weights, '' ORDER BY first), string_agg(times, '' ORDER BY first),
-        string_agg(sessions, '' ORDER BY first)
+        string_agg(sessions, '' ORDER BY first), string_agg(spoken, '' ORDER BY first)
     FROM search_segments WHERE id = ANY (CAST(:ids AS int[])) GROUP BY generation RETURNING id
 """)
 # Ids of segments rise with the numbers of their entries, so their order is that of the entries.

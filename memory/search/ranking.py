@@ -57,20 +57,21 @@ def bm25(candidate: Candidate, weights: Mapping[str, float], *, average: float) 
     norm = K1 * (1 - B + B * max(candidate.length, SHORT) / average)
     gain = 0.0
     for lexeme, weight in weights.items():
-        if places := candidate.places.get(lexeme):
-            gain += weight * len(places) / (len(places) + norm)
+        if count := candidate.counts.get(lexeme):
+            gain += weight * count / (count + norm)
     return gain * (K1 + 1) * weight_of(candidate.carried.kind, candidate.carried.role)
 
 
-def adjacency(candidate: Candidate, words: Sequence[str]) -> int:
-    """Count the neighbouring words of the query that stand side by side in an entry too."""
+def adjacency(places: Mapping[str, Collection[int]], words: Sequence[str]) -> int:
+    """Count the neighbouring words of a query that stand side by side in an entry too.
+
+    ``places`` are the positions of the entry's words.
+    """
     pairs = 0
     for first, second in pairwise(words):
-        if first in candidate.places and second in candidate.places:
-            behind = set(candidate.places[second])
+        if first in places and second in places:
+            behind = set(places[second])
             pairs += any(
-                at + distance in behind
-                for at in candidate.places[first]
-                for distance in _PAIR_DISTANCES
+                at + distance in behind for at in places[first] for distance in _PAIR_DISTANCES
             )
     return pairs

@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Final, NamedTuple
 
 from memory.search import ranking
@@ -19,6 +18,7 @@ __all__ = [
     "add_exact",
     "add_hints",
     "add_neighbours",
+    "add_order",
     "best",
     "lower_superseded",
     "of_words",
@@ -28,6 +28,7 @@ __all__ = [
 
 Parts = dict[str, float]
 Scores = dict[uuid.UUID, Parts]
+Places = Mapping[str, Collection[int]]
 
 
 class Own(NamedTuple):
@@ -113,17 +114,31 @@ def of_words(
         candidates, key=lambda each: (own.known[each.id] + sessions[each.id], each.id), reverse=True
     ):
         whole = unit * ranking.bm25(each, terms, average=average)
-        pairs = min(MOST_PAIRS, ranking.adjacency(each, query.words))
         parts = {
             "words": unit * gains[each.id] - whole,
             "identifiers": whole,
             "meaning": meaning.get(each.id, 0.0),
-            "order": ORDER * pairs * weight_of(each.carried.kind, each.carried.role),
             "session": sessions[each.id],
         }
-        own.known[each.id] += parts["order"]
         scores[each.id] = {name: part for name, part in parts.items() if part > _LEAST}
     return scores, own
+
+
+def add_order(
+    scores: Scores,
+    own: Own,
+    entries: Mapping[uuid.UUID, Candidate],
+    placed: Mapping[uuid.UUID, Places],
+    words: Sequence[str],
+) -> None:
+    """Add what it gives that the words of the query stand side by side, as far as it is known."""
+    for entry_id, places in placed.items():
+        by = entries[entry_id].carried
+        pairs = min(MOST_PAIRS, ranking.adjacency(places, words))
+        if pairs:
+            given = ORDER * pairs * weight_of(by.kind, by.role)
+            scores[entry_id]["order"] = given
+            own.known[entry_id] += given
 
 
 def _spread(cosines: Mapping[uuid.UUID, float]) -> dict[uuid.UUID, float]:
@@ -148,18 +163,10 @@ def _nearest_by_session(
     return found
 
 
-def add_neighbours(
-    scores: Scores,
-    own: Own,
-    beside: Mapping[uuid.UUID, Iterable[tuple[uuid.UUID, int]]],
-    gains: Mapping[uuid.UUID, float],
-) -> None:
-    """Add what the words of neighbouring entries give; ``gains`` are those of further entries."""
+def add_neighbours(scores: Scores, beside: Mapping[uuid.UUID, Iterable[tuple[float, int]]]) -> None:
+    """Add what neighbouring entries give, given what each has alone and its distance."""
     for entry_id, near in beside.items():
-        given = sum(
-            NEIGHBOURS[distance] * own.known.get(other, own.unit * gains.get(other, 0.0))
-            for other, distance in near
-        )
+        given = sum(NEIGHBOURS[distance] * alone for alone, distance in near)
         if given:
             scores[entry_id]["neighbours"] = given
 
@@ -167,18 +174,18 @@ def add_neighbours(
 def add_hints(
     scores: Scores,
     entries: Mapping[uuid.UUID, Candidate],
-    moments: Mapping[uuid.UUID, datetime],
+    placed: Mapping[uuid.UUID, Places],
     hints: Hints,
 ) -> None:
     """Add what it gives to be by the one, and of the time, that the question names."""
-    for entry_id in scores.keys() & entries.keys():
+    for entry_id, given in scores.items():
         candidate = entries[entry_id]
         parts = {
             "writer": WRITER * hints.is_by_writer(candidate),
-            "time": TIME * hints.fit(moments[entry_id]),
-            "when": WHEN * hints.tells_when(candidate),
+            "time": TIME * hints.fit(candidate.occurred_at),
+            "when": WHEN * hints.tells_when(placed.get(entry_id, ())),
         }
-        scores[entry_id] |= {name: part for name, part in parts.items() if part}
+        given |= {name: part for name, part in parts.items() if part}
 
 
 def add_exact(

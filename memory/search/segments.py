@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.search.source import Source
+from memory.search.voices import is_prose
 
 __all__ = [
     "BLOCK",
@@ -52,6 +53,8 @@ class Columns(NamedTuple):
     """int64: microseconds since 1970."""
     sessions: bytes
     """uint64: the session's `session_code`."""
+    spoken: bytes
+    """uint8: 1 for prose, see `memory.search.voices.is_prose`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class Segment:
     times: NDArray[np.int64]
     sessions: NDArray[np.uint64]
     codes: NDArray[np.int32]
+    spoken: NDArray[np.bool_]
 
 
 class Posting(NamedTuple):
@@ -99,6 +103,7 @@ class Growing:
     _weights: "array[int]" = field(default_factory=lambda: array("B"))
     _times: "array[int]" = field(default_factory=lambda: array("q"))
     _sessions: "array[int]" = field(default_factory=lambda: array("Q"))
+    _spoken: bytearray = field(default_factory=bytearray)
     _terms: dict[str, tuple["array[int]", bytearray]] = field(default_factory=dict)
 
     @property
@@ -118,6 +123,7 @@ class Growing:
         self._weights.append(round(100 * weight))
         self._times.append(microseconds(source.occurred_at))
         self._sessions.append(session_code(source.session_id))
+        self._spoken.append(is_prose(source.kind, source.role))
         for term, count in counts.items():
             posting = self._terms.get(term)
             if posting is None:
@@ -127,7 +133,13 @@ class Growing:
 
     def columns(self) -> Columns:
         """Return what is stored of its entries."""
-        return Columns(*map(_stored, (self._lengths, self._weights, self._times, self._sessions)))
+        return Columns(
+            lengths=_stored(self._lengths),
+            weights=_stored(self._weights),
+            times=_stored(self._times),
+            sessions=_stored(self._sessions),
+            spoken=bytes(self._spoken),
+        )
 
     def postings(self) -> Iterator[tuple[str, bytes, bytes]]:
         """Give each term, in order, with its entries' numbers in the block, and counts."""
@@ -150,6 +162,7 @@ def segment_of(first: int, stored: Columns) -> Segment:
         times=np.frombuffer(stored.times, dtype="<i8").astype(np.int64),
         sessions=sessions,
         codes=codes.astype(np.int32),
+        spoken=np.frombuffer(stored.spoken, dtype=np.bool_),
     )
 
 

@@ -19,7 +19,10 @@ _NAMED: Final = frozenset({Kind.FACT, Kind.DECISION, Kind.PREFERENCE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Of an entry what its words and labels are made of; the content's beginning alone."""
+    """Of an entry what the index keeps is made of; the content's beginning alone.
+
+    ``said`` is a hash of the key and the whole content: entries that say the same have the same.
+    """
 
     id: uuid.UUID
     kind: str
@@ -30,6 +33,7 @@ class Source:
     session_id: uuid.UUID | None
     occurred_at: datetime
     content: str
+    said: int
 
 
 COLUMNS: Final[tuple[ColumnElement[Any], ...]] = (
@@ -42,6 +46,8 @@ COLUMNS: Final[tuple[ColumnElement[Any], ...]] = (
     Entry.session_id.expression,
     Entry.occurred_at.expression,
     func.left(Entry.content, _MAX_CHARS).label("content"),
+    # 64 bits tell the few hundred entries of one answer apart.
+    func.hashtextextended(func.concat(Entry.key, "\n", Entry.content), 0).label("said"),
 )
 """The columns of a Source: a content of any size costs what is searched of it."""
 

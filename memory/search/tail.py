@@ -28,6 +28,7 @@ __all__ = [
     "as_segment",
     "beginning_with",
     "candidate_of",
+    "places_of",
     "read",
 ]
 
@@ -85,15 +86,21 @@ def beginning_with(sources: Sequence[Source], beginnings: tuple[str, ...]) -> se
     }
 
 
-def candidate_of(source: Source, lexemes: Collection[str], *, ordinal: int) -> Candidate:
+def places_of(source: Source, lexemes: Collection[str]) -> dict[str, list[int]]:
+    """Return where the lexemes stand in an entry."""
+    held = _tokens(source.id, searchable(source)).positions
+    return {lexeme: held[lexeme] for lexeme in lexemes if lexeme in held}
+
+
+def candidate_of(source: Source, *, ordinal: int) -> Candidate:
     """Return an entry as the index would give it."""
-    words = _tokens(source.id, searchable(source))
-    places = {lexeme: words.positions[lexeme] for lexeme in lexemes if lexeme in words.positions}
     return Candidate(
         id=source.id,
-        places=places,
-        length=words.length,
+        counts={},
+        length=_tokens(source.id, searchable(source)).length,
         carried=Carried(*carried(source).split("\n")),
+        occurred_at=source.occurred_at,
+        said=source.said,
         ordinal=ordinal,
     )
 

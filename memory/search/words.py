@@ -38,7 +38,7 @@ def typed_words(text: str, searched: Collection[str] = ()) -> dict[str, Ways]:
 
 def covered(candidate: Candidate, words: Mapping[str, Ways]) -> tuple[str, ...]:
     """Return the typed words that an entry holds; long ones are cut."""
-    held = candidate.places.keys()
+    held = candidate.counts.keys()
     return tuple(_shown(word) for word, ways in words.items() if any(way <= held for way in ways))
 
 

@@ -3,13 +3,13 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from memory.text.cleaning import displayable
 from memory.text.tokeniser import MAX_CHARS, without_data
-from memory.text.words import analyse, chunk_pattern
+from memory.text.words import analyse, chunk_pattern, run_pattern
 
 __all__ = ["MARKS", "MAX_MATCHES", "beginnings", "snippet"]
 
@@ -73,11 +73,8 @@ def _matches(text: str, terms: frozenset[str]) -> list[_Match]:
     found: list[_Match] = []
     if not terms:
         return found
-    may_match = beginnings(terms)
-    for chunk in chunk_pattern(text).finditer(without_data(text)):
+    for chunk in _promising(without_data(text), beginnings(terms)):
         written = chunk[0]
-        if written.isascii() and not (may_match and may_match.search(written)):
-            continue
         normal = written if written.isascii() else unicodedata.normalize("NFKC", written)
         hits = terms.intersection([lexeme for lexeme, _, _ in analyse(normal)[0]])
         if hits:
@@ -87,19 +84,35 @@ def _matches(text: str, terms: frozenset[str]) -> list[_Match]:
     return found
 
 
-def beginnings(terms: Collection[str]) -> re.Pattern[str] | None:
-    """Return what every ASCII chunk holds that gives one of some lexemes; None when none does.
+def _promising(text: str, signs: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Give the chunks of those runs of a text in which a sign stands."""
+    runs, chunks = run_pattern(text), chunk_pattern(text)
+    # Of all characters this one alone would become two, and move those behind it.
+    lowered = text.replace("\u0130", "i").lower()
+    at = 0
+    while sign := signs.search(lowered, at):
+        begin = sign.start()
+        run = runs.match(text, begin)
+        if run is None:
+            at = sign.end()
+            continue
+        while begin > at and runs.match(text, begin - 1, begin):
+            begin -= 1
+        at = run.end()
+        yield from chunks.finditer(text, begin, at)
 
-    Taking a chunk apart costs ten times as much as looking for the lexemes' first letters in it.
-    A stem of four letters begins as its word does; a shorter one may share the first letter alone
+
+def beginnings(terms: Collection[str]) -> re.Pattern[str]:
+    """Return what stands, in lower case, in every chunk that gives one of some lexemes.
+
+    Taking chunks apart costs ten times as much as looking for the lexemes' first letters. What is
+    not ASCII may become anything. A stem of four letters begins as its word does; a shorter one may share the first letter alone
     (die, from dying).
     """
     first = (_LETTERS.search(term) for term in terms)
     letters = [found[0] for found in first if found and found[0].isascii()]
-    if not letters:
-        return None
     begun = sorted({each[: 3 if len(each) > _SHORT_STEM else 1] for each in letters})
-    return re.compile("|".join(map(re.escape, begun)), re.IGNORECASE)
+    return re.compile("|".join([*map(re.escape, begun), r"[^\x00-\x7f]"]))
 
 
 def _spans(chunk: re.Match[str], hits: frozenset[str]) -> Sequence[_Match]:

@@ -18,6 +18,7 @@ __all__ = [
     "Kind",
     "analyse",
     "chunk_pattern",
+    "run_pattern",
     "runs",
 ]
 
@@ -90,9 +91,14 @@ def chunk_pattern(text: str) -> re.Pattern[str]:
     return _ASCII_CHUNK if text.isascii() else _ANY_CHUNK
 
 
+def run_pattern(text: str) -> re.Pattern[str]:
+    """Return the pattern of what holds words, identifiers and paths whole in this text."""
+    return _ASCII_RUN if text.isascii() else _ANY_RUN
+
+
 def runs(text: str) -> list[str]:
     """Cut a text (in NFKC) where no word, identifier or path goes on."""
-    return (_ASCII_RUN if text.isascii() else _ANY_RUN).findall(text)
+    return run_pattern(text).findall(text)
 
 
 def analyse(run: str) -> Analysis:

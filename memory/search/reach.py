@@ -1,0 +1,93 @@
+"""Where the entries of one search are read from: the index, its tail, and at last the ledger."""
+
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from memory.models import Entry
+from memory.search import candidates, tail
+from memory.search.candidates import UNNUMBERED, Candidate
+from memory.search.matches import Matches
+from memory.search.place import Progress
+from memory.search.segments import BLOCK
+from memory.search.source import COLUMNS, source_of
+from memory.search.tail import Tail
+
+__all__ = ["Reach", "first_recent"]
+
+
+def first_recent(progress: Progress) -> int:
+    """Return the number from which on those entries are counted that are not indexed yet."""
+    return -(-progress.entries // BLOCK) * BLOCK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """A moment of the index, what is not indexed yet, and what of both matches."""
+
+    progress: Progress
+    tail: Tail
+    matches: Matches
+
+    async def by_ordinal(
+        self, session: AsyncSession, ordinals: Sequence[int]
+    ) -> dict[uuid.UUID, Candidate]:
+        """Return the entries with these numbers."""
+        first = first_recent(self.progress)
+        indexed = [each for each in ordinals if each < first]
+        found = await candidates.read(session, self.progress.generation, indexed)
+        found += [self._recent(each - first) for each in ordinals if each >= first]
+        return self._counted(found)
+
+    async def by_entry(
+        self, session: AsyncSession, ids: Collection[uuid.UUID]
+    ) -> dict[uuid.UUID, Candidate]:
+        """Return those of these entries that are indexed or among the newest."""
+        found = await candidates.read_entries(session, self.progress.generation, ids)
+        found += [self._recent(at) for at, each in enumerate(self.tail.sources) if each.id in ids]
+        return self._counted(found)
+
+    async def unnumbered(
+        self, session: AsyncSession, ids: Collection[uuid.UUID]
+    ) -> dict[uuid.UUID, Candidate]:
+        """Return entries that are neither indexed nor among the newest, from the ledger."""
+        if not ids:
+            return {}
+        rows = await session.execute(select(*COLUMNS).where(Entry.id.in_(ids)))
+        lexemes = self.matches.frequencies.keys()
+        found: dict[uuid.UUID, Candidate] = {}
+        for source in map(source_of, rows):
+            counts = {word: len(at) for word, at in tail.places_of(source, lexemes).items()}
+            candidate = tail.candidate_of(source, ordinal=UNNUMBERED)
+            found[source.id] = candidate._replace(counts=counts)
+        return found
+
+    async def places(
+        self, session: AsyncSession, entries: Sequence[Candidate], lexemes: Collection[str]
+    ) -> dict[uuid.UUID, Mapping[str, Collection[int]]]:
+        """Return where lexemes stand in those of some entries that have a number."""
+        first = first_recent(self.progress)
+        indexed = [each.ordinal for each in entries if UNNUMBERED < each.ordinal < first]
+        generation = self.progress.generation
+        found: dict[uuid.UUID, Mapping[str, Collection[int]]] = {
+            each.id: each.places
+            for each in await candidates.places(session, generation, indexed, lexemes)
+        }
+        for each in entries:
+            if each.ordinal >= first:
+                source = self.tail.sources[each.ordinal - first]
+                found[each.id] = tail.places_of(source, lexemes)
+        return found
+
+    def _recent(self, at: int) -> Candidate:
+        ordinal = first_recent(self.progress) + at
+        return tail.candidate_of(self.tail.sources[at], ordinal=ordinal)
+
+    def _counted(self, entries: Iterable[Candidate]) -> dict[uuid.UUID, Candidate]:
+        """Return the entries by their ids, with their counts."""
+        found = {each.id: each for each in entries}
+        counts = self.matches.counts_in([each.ordinal for each in found.values()])
+        return {name: each._replace(counts=counts[each.ordinal]) for name, each in found.items()}
