@@ -8,9 +8,11 @@ term in one segment. Both are written once, and joined by concatenation.
 import sys
 import uuid
 from array import array
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -104,7 +106,11 @@ class Growing:
     _times: "array[int]" = field(default_factory=lambda: array("q"))
     _sessions: "array[int]" = field(default_factory=lambda: array("Q"))
     _spoken: bytearray = field(default_factory=bytearray)
-    _terms: dict[str, tuple["array[int]", bytearray]] = field(default_factory=dict)
+    # Terms are numbered as they come; of each entry, the numbers of its terms and their counts.
+    _numbers: defaultdict[str, int] = field(default_factory=lambda: defaultdict(count().__next__))
+    _terms: "array[int]" = field(default_factory=lambda: array("I"))
+    _counts: "array[int]" = field(default_factory=lambda: array("I"))
+    _sizes: "array[int]" = field(default_factory=lambda: array("I"))
 
     @property
     def entries(self) -> int:
@@ -118,18 +124,14 @@ class Growing:
 
     def add(self, source: Source, counts: Mapping[str, int], *, length: int, weight: float) -> None:
         """Add the next entry with its terms, how often each occurs; there must be room."""
-        place = (self.first + self.entries) % BLOCK
         self._lengths.append(min(length, _MAX_LENGTH))
         self._weights.append(round(100 * weight))
         self._times.append(microseconds(source.occurred_at))
         self._sessions.append(session_code(source.session_id))
         self._spoken.append(is_prose(source.kind, source.role))
-        for term, count in counts.items():
-            posting = self._terms.get(term)
-            if posting is None:
-                posting = self._terms[term] = (array("H"), bytearray())
-            posting[0].append(place)
-            posting[1].append(min(count, MAX_COUNT))
+        self._terms.extend(map(self._numbers.__getitem__, counts))
+        self._counts.extend(counts.values())
+        self._sizes.append(len(counts))
 
     def columns(self) -> Columns:
         """Return what is stored of its entries."""
@@ -143,9 +145,16 @@ class Growing:
 
     def postings(self) -> Iterator[tuple[str, bytes, bytes]]:
         """Give each term, in order, with its entries' numbers in the block, and counts."""
-        for term in sorted(self._terms):
-            places, counts = self._terms[term]
-            yield term, _stored(places), bytes(counts)
+        terms = np.array(self._terms, dtype=np.uint32)
+        numbers = self.first % BLOCK + np.arange(self.entries)
+        places = np.repeat(numbers, np.array(self._sizes, dtype=np.int64))
+        order = np.argsort(terms, kind="stable")  # so entries stay in order within a term
+        stored = places[order].astype("<u2").tobytes()
+        counts = np.minimum(np.array(self._counts), MAX_COUNT)[order].astype(np.uint8).tobytes()
+        ends = [0, *np.cumsum(np.bincount(terms, minlength=len(self._numbers))).tolist()]
+        for term, number in sorted(self._numbers.items()):
+            begin, end = ends[number], ends[number + 1]
+            yield term, stored[2 * begin : 2 * end], counts[begin:end]
 
 
 def segment_of(first: int, stored: Columns) -> Segment:
