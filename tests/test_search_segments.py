@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from memory import search
 from memory.database import Database
-from memory.search import lookup, matches, place, postings, ranking
+from memory.search import lookup, matches, place, postings, ranked, ranking
 from memory.search.document import RULES
 from memory.search.labels import Condition
 from memory.search.place import Progress, State
@@ -212,17 +212,20 @@ def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int) -> None:
         terms.append({term: posting_of(first, *stored) for term, *stored in growing.postings()})
     weights = {"apple": 2.0, "pear": 0.5, "plum": 0.0}
     matched = matches.match(held, terms, list(weights), [])
-    ranked = matches.rank(matched, weights, average=10.0)
+    found = ranked.rank(matched, weights, average=10.0)
     gains, sessions = reference(documents, sources, weights)
     numbers = [*range(cut), *range(BLOCK, BLOCK + size - cut)]
-    assert sum(matched.counts) == sum(bool(found) for found, _ in documents)
+    worth = found.of(numbers)
+    assert sum(matched.counts) == sum(bool(each) for each, _ in documents)
+    counts = matched.counts_in(numbers)
+    assert [counts[number] for number in numbers] == [dict(each) for each, _ in documents]
     for number, gain, source in zip(numbers, gains, sources, strict=True):
-        by_words, by_session = ranked.of(number)
+        by_words, by_session = worth[number]
         assert by_words == pytest.approx(gain, rel=1e-4)
         expected = sessions.get(source.session_id.int, 0.0) if source.session_id else 0.0
         assert by_session == pytest.approx(expected, rel=1e-4)
-    keys = {n: sum(ranked.of(n)) for n, each in zip(numbers, documents, strict=True) if each[0]}
-    best = ranked.best(5, session=0.5)
+    keys = {n: sum(worth[n]) for n, each in zip(numbers, documents, strict=True) if each[0]}
+    best = found.best(5, session=0.5)
     assert len(best) == min(5, len(keys))
     assert set(best) <= keys.keys()
 
@@ -247,7 +250,7 @@ def test_filters_leave_what_meets_them(
     segment = segment_of(0, growing.columns())
     terms = {term: posting_of(0, *stored) for term, *stored in growing.postings()}
     found = matches.match([segment], [terms], ["apple"], [condition], since=since)
-    assert found.hits[0].nonzero()[0].tolist() == expected
+    assert found.places[0].tolist() == expected
     assert found.held == {"apple": len(expected)}
     assert found.frequencies == {"apple": 3}
     assert list(matches.holding_all(found, ["apple"])) == expected[::-1]

@@ -11,6 +11,7 @@ from memory.database import Database
 from memory.search import matches, ranking, scores
 from memory.search.candidates import Candidate
 from memory.search.labels import Carried
+from memory.search.ranked import Ranked, rank
 from memory.search.segments import Growing, posting_of, segment_of
 from memory.search.source import Source
 from memory.search.voices import weight_of
@@ -71,7 +72,7 @@ CANDIDATES = st.lists(
 ).map(lambda found: [each._replace(ordinal=at) for at, each in enumerate(found)])
 
 
-def ranked(found: list[Candidate], weights: dict[str, float], average: float) -> matches.Ranked:
+def ranked(found: list[Candidate], weights: dict[str, float], average: float) -> Ranked:
     """Return how the candidates answer, as a segment of their own."""
     growing = Growing(0)
     for each in found:
@@ -91,7 +92,7 @@ def ranked(found: list[Candidate], weights: dict[str, float], average: float) ->
         growing.add(source, each.counts, length=each.length, weight=weight)
     postings = {term: posting_of(0, *stored) for term, *stored in growing.postings()}
     segment = segment_of(0, growing.columns())
-    return matches.rank(matches.match([segment], [postings], weights, []), weights, average=average)
+    return rank(matches.match([segment], [postings], weights, []), weights, average=average)
 
 
 @given(CANDIDATES, st.floats(1, 1_000))
@@ -179,4 +180,4 @@ def test_words_are_shown_as_they_were_typed() -> None:
 def test_an_identifier_is_held_whole_or_by_all_of_its_parts(
     typed: str, held: list[str], is_covered: bool
 ) -> None:
-    assert covered(candidate(1, *held), typed_words(typed)) == ((typed,) if is_covered else ())
+    assert covered(set(held), typed_words(typed)) == ((typed,) if is_covered else ())

@@ -59,7 +59,7 @@ async def search(
     scores = await _scored(session, found)
     newer = await versions.newer_of(session, scores)
     shown = versions.without_copies(scores, found.entries, newer)[: request.limit]
-    words = typed_words(request.query, found.query.words)
+    words = typed_words(request.query)
     return Answer(
         hits=await _hits(session, shown, scores, found, words),
         total=_total(found),
@@ -86,7 +86,7 @@ async def _scored(session: AsyncSession, found: Found) -> Scores:
     )
     close = [found.entries[each] for each in list(scores)[:CLOSE]]
     placed = await _places(session, found, close)
-    scoring.add_order(scores, own, found.entries, placed, found.typed)
+    scoring.add_order(scores, own, found.entries, placed, found.query.words)
     scoring.add_neighbours(scores, await asyncio.to_thread(_beside, found, own, close))
     scoring.add_exact(scores, found.ids, [each.entries for each in found.phrases])
     scoring.add_hints(scores, found.entries, placed, found.hints)
@@ -97,7 +97,7 @@ async def _places(
     session: AsyncSession, found: Found, close: Sequence[Candidate]
 ) -> dict[uuid.UUID, scoring.Places]:
     """Return where words stand in some entries, as far as that counts for this query."""
-    lexemes = list(found.typed) if len(found.typed) > 1 else []
+    lexemes = list(found.query.words) if len(found.query.words) > 1 else []
     if found.hints.asks_when:
         lexemes += TIME_WORDS
     return await found.reach.places(session, close, lexemes) if lexemes else {}
@@ -107,14 +107,12 @@ def _beside(
     found: Found, own: Own, close: Sequence[Candidate]
 ) -> dict[uuid.UUID, list[tuple[float, int]]]:
     """Return for each entry what its neighbours have alone, with their distance."""
-    known = {found.entries[each].ordinal: alone for each, alone in own.known.items()}
-
-    def alone(ordinal: int) -> float:
-        return known[ordinal] if ordinal in known else own.unit * found.ranked.of(ordinal)[0]
-
     near = neighbours(found.matches.segments, [each.ordinal for each in close])
+    others = {other for beside in near.values() for other, _ in beside}
+    alone = {other: own.unit * gain for other, (gain, _) in found.ranked.of(others).items()}
+    alone |= {found.entries[each].ordinal: known for each, known in own.known.items()}
     return {
-        each.id: [(alone(other), distance) for other, distance in near[each.ordinal]]
+        each.id: [(alone[other], distance) for other, distance in near[each.ordinal]]
         for each in close
     }
 
@@ -135,8 +133,10 @@ async def _hits(
         hit = Hit(
             entry=entry,
             score=scoring.total(scores[each.id]),
-            snippet=text.snippet(searchable(entry), found.query.lexemes),
-            why=Why(words=covered(found.entries[each.id], words), parts=scores[each.id]),
+            snippet=text.snippet(searchable(entry), found.shown),
+            why=Why(
+                words=covered(found.entries[each.id].counts.keys(), words), parts=scores[each.id]
+            ),
             superseded_by=each.newer,
             copies=each.copies,
         )
@@ -173,7 +173,8 @@ def _note(found: Found, request: Request, scores: Scores, words: Mapping[str, Wa
             found.query,
             words,
             found.matches.held,
-            closest=[found.entries[each] for each in scores],
+            # Many hold the same words.
+            closest={frozenset(found.entries[each].counts) for each in scores},
             is_near=bool(found.cosines),
             phrases=[each.entries for each in found.phrases],
             named=len(found.ids),

@@ -10,15 +10,17 @@ from typing import Final
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import text
-from memory.search import exact, lookup, matches, meaning, ranking, tail
+from memory.search import exact, lookup, matches, meaning, ranked, ranking, tail
 from memory.search.candidates import Candidate
 from memory.search.exact import Quoted
 from memory.search.hints import Hints, hints_of, people_among, told_apart
 from memory.search.labels import filters
-from memory.search.matches import Matches, Ranked
+from memory.search.matches import Matches, Postings
+from memory.search.ranked import Ranked
 from memory.search.reach import Reach, first_recent
 from memory.search.request import Request
 from memory.search.scores import SESSION, term_weights
+from memory.search.segments import Segment, together
 
 __all__ = ["DEPTH", "MAX_PHRASES", "Found", "gather", "with_meaning"]
 
@@ -32,13 +34,12 @@ MAX_PHRASES: Final = 4
 class Found:
     """What matches a query, and what is needed to rank it.
 
-    ``entries`` are those worth a look; ``ranked`` knows all. The words of ``query`` hold those of
-    the index that begin as asked for, ``typed`` are without them. ``weights`` are those of the
-    query's lexemes.
+    ``entries`` are those worth a look; ``ranked`` knows all. ``shown`` are the lexemes to be
+    marked in a text. ``weights`` are those of the query's lexemes.
     """
 
     query: text.Query
-    typed: Sequence[str]
+    shown: Collection[str]
     reach: Reach
     ranked: Ranked
     weights: Mapping[str, float]
@@ -83,39 +84,53 @@ async def _matched(
     of_phrases = {lexeme for phrase in phrases for lexeme in exact.words_of(phrase)}
     conditions = filters(request)
     labels = [label for condition in conditions for label in condition.labels]
-    begun = [
-        word
-        for beginning in query.beginnings
-        for word in await lookup.beginning_with(session, beginning)
-    ]
-    terms = list(dict.fromkeys((*query.lexemes, *begun, *of_phrases, *labels)))
+    begun = {each: await lookup.beginning_with(session, each) for each in query.beginnings}
+    written = {*query.words, *query.terms}.union(*begun.values())
+    terms = [*(written | of_phrases), *labels]
     # The index before the tail: what is indexed meanwhile is then in both, and not in neither.
     looked = await lookup.read(session, terms)
     newest = await tail.read(session, looked.progress, request)
-    typed = query.words
-    if query.beginnings:
-        recent = sorted(tail.beginning_with(newest.sources, query.beginnings))
+    for beginning in begun:
+        recent = tail.beginning_with(newest.sources, beginning)
+        begun[beginning] |= recent
+        written |= recent
         terms += recent
-        query = replace(query, words=tuple(dict.fromkeys((*query.words, *begun, *recent))))
 
     def match() -> Matches:
         segment, postings = tail.as_segment(
             newest.sources, frozenset(terms), first=first_recent(looked.progress)
         )
-        segments, some = (*looked.segments, segment), (*looked.postings, postings)
+        segments = (*looked.segments, segment)
+        some = [
+            _with_beginnings(each, held, begun)
+            for each, held in zip(segments, (*looked.postings, postings), strict=True)
+        ]
         span = {"since": request.since, "until": request.until}
         return matches.match(segments, some, query.lexemes, conditions, **span)
 
     matched = await asyncio.to_thread(match)
     reach = Reach(progress=looked.progress, tail=newest, matches=matched)
-    return await _ranked(session, request, query, typed, reach)
+    return await _ranked(session, request, query, written, reach)
+
+
+def _with_beginnings(
+    segment: Segment, postings: Postings, begun: Mapping[str, Collection[str]]
+) -> Postings:
+    """Add what holds any word that begins as asked, as the posting of one lexeme."""
+    added = {
+        beginning: together(
+            [postings[each] for each in words if each in postings], entries=segment.entries
+        )
+        for beginning, words in begun.items()
+    }
+    return {**postings, **added} if added else postings
 
 
 async def _ranked(
     session: AsyncSession,
     request: Request,
     query: text.Query,
-    typed: Sequence[str],
+    shown: Collection[str],
     reach: Reach,
 ) -> Found:
     """Rank what matches; who is named as a speaker shows in the best, and changes the weights."""
@@ -131,17 +146,17 @@ async def _ranked(
             without=told_apart(request.query, people),
         )
         weights = term_weights(query, weights)
-        ranked = await asyncio.to_thread(matches.rank, matched, weights, average=average)
-        entries = await reach.by_ordinal(session, ranked.best(DEPTH, session=SESSION))
+        found = await asyncio.to_thread(ranked.rank, matched, weights, average=average)
+        entries = await reach.by_ordinal(session, found.best(DEPTH, session=SESSION))
         named = people_among(entries.values(), request.query)
         if people or not named:
             break
         people = named
     return Found(
         query=query,
-        typed=typed,
+        shown=shown,
         reach=reach,
-        ranked=ranked,
+        ranked=found,
         weights=weights,
         average=average,
         entries=entries,

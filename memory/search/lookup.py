@@ -18,7 +18,7 @@ from memory.search.segments import Columns, Posting, Segment, posting_of, segmen
 __all__ = ["BEGINNING", "LOOKUP", "MAX_BEGUN", "MAX_REMEMBERED", "Looked", "beginning_with", "read"]
 
 MAX_REMEMBERED: Final = 8_000_000
-"""Entries whose columns a process remembers; each takes about 22 bytes."""
+"""Entries whose columns a process remembers; each takes about 26 bytes."""
 
 MAX_BEGUN: Final = 100
 """Words with a given beginning that are searched for: those in most entries."""
@@ -98,11 +98,12 @@ class _Memory:
 _MEMORY: Final = _Memory()
 
 
-async def beginning_with(session: AsyncSession, beginning: str) -> list[str]:
-    """Return the words of the index that begin so, those in most entries first."""
-    behind = beginning + chr(sys.maxunicode)
-    rows = await rows_of(session, BEGINNING, beginning, behind, MAX_BEGUN)
-    return [row["term"] for row in rows]
+async def beginning_with(session: AsyncSession, beginning: str) -> set[str]:
+    """Return the words of the index that begin so, which a ``*`` ends: those in most entries."""
+    letters = beginning.rstrip("*")
+    behind = letters + chr(sys.maxunicode)
+    rows = await rows_of(session, BEGINNING, letters, behind, MAX_BEGUN)
+    return {row["term"] for row in rows}
 
 
 async def read(session: AsyncSession, terms: Sequence[str]) -> Looked:

@@ -17,6 +17,8 @@ __all__ = ["FARTHEST", "neighbours"]
 FARTHEST: Final = 2
 """Entries of prose on each side."""
 
+_NONE: Final = np.zeros(0, dtype=np.intp)
+
 
 def neighbours(
     segments: Sequence[Segment], ordinals: Sequence[int]
@@ -26,16 +28,18 @@ def neighbours(
     Entries outside of sessions, and numbers of no entry, have none.
     """
     found: dict[int, list[tuple[int, int]]] = {each: [] for each in ordinals}
-    asked = np.array(ordinals, dtype=np.int64)
-    sessions = np.unique(np.concatenate([_sessions_of(each, asked) for each in segments]))
-    wanted = sessions[sessions != 0]
+    asked = np.unique(np.array(ordinals, dtype=np.int64))
+    wanted = np.unique(np.concatenate([_sessions_of(each, asked) for each in segments]))
+    wanted = wanted[wanted != 0]
     if not len(wanted):
         return found
-    rows = [np.stack(columns) for each in segments for columns in _rows(each, asked, wanted)]
+    rows = [np.stack(_rows(each, wanted)) for each in segments]
     named, times, numbers, spoken = np.concatenate(rows, axis=1)
-    order = np.lexsort((numbers, times, named))
+    is_asked = np.isin(numbers, asked)
+    matters = np.flatnonzero(is_asked | (spoken != 0))
+    order = matters[np.lexsort((numbers[matters], times[matters], named[matters]))]
     named, numbers, spoken = named[order], numbers[order], spoken[order]
-    for at in np.flatnonzero(np.isin(numbers, asked)):
+    for at in np.flatnonzero(is_asked[order]):
         for step in (-1, 1):
             beside = _side(named, spoken, int(at), step)
             found[int(numbers[at])] += [
@@ -51,21 +55,17 @@ def _sessions_of(segment: Segment, ordinals: NDArray[np.int64]) -> NDArray[np.ui
     return segment.sessions[segment.codes[places]]
 
 
-def _rows(
-    segment: Segment, asked: NDArray[np.int64], wanted: NDArray[np.uint64]
-) -> Iterator[tuple[NDArray[Any], ...]]:
-    """Give session, time, number and whether it is prose of a segment's entries that matter."""
-    is_wanted = np.isin(segment.sessions, wanted)
-    if not is_wanted.any():
-        return
-    chosen = segment.spoken.copy()
-    places = asked - segment.first
-    chosen[places[(places >= 0) & (places < segment.entries)]] = True
-    chosen &= is_wanted[segment.codes]
-    places = np.flatnonzero(chosen)
-    # As signed numbers, which are as good for telling sessions apart.
+def _rows(segment: Segment, sessions: NDArray[np.uint64]) -> tuple[NDArray[np.int64], ...]:
+    """Return session, time, number and whether it is prose of the sessions' entries in a segment."""
+    at = np.searchsorted(segment.sessions, sessions)
+    inside = at < len(segment.sessions)
+    codes = at[inside][segment.sessions[at[inside]] == sessions[inside]]
+    spans = [segment.by_session[segment.bounds[each] : segment.bounds[each + 1]] for each in codes]
+    places = np.concatenate([_NONE, *spans])
+    # As signed numbers, which tell sessions apart as well.
     names = segment.sessions.view(np.int64)[segment.codes[places]]
-    yield names, segment.times[places], places + segment.first, segment.spoken[places]
+    spoken = segment.spoken[places].astype(np.int64)
+    return names, segment.times[places], places.astype(np.int64) + segment.first, spoken
 
 
 def _side(named: NDArray[Any], spoken: NDArray[Any], begin: int, step: int) -> Iterator[int]:

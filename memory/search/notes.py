@@ -1,9 +1,9 @@
 """What an answer says in words about how far it can be trusted."""
 
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
-from memory.search.candidates import Candidate
 from memory.search.words import Ways, covered
 from memory.text import Query, displayable, query
 
@@ -17,7 +17,7 @@ def note_of(
     words: Mapping[str, Ways],
     held: Mapping[str, int],
     *,
-    closest: Collection[Candidate],
+    closest: Collection[AbstractSet[str]],
     phrases: Sequence[Collection[object]],
     named: int,
     is_near: bool,
@@ -25,8 +25,8 @@ def note_of(
 ) -> str:
     """Return one sentence when nothing matched exactly, else an empty text.
 
-    ``held`` counts for each lexeme the entries that hold it; ``closest`` are the best of them,
-    ``phrases`` those found for each of the query's; ``named`` counts those found by id; ``is_near``
+    ``held`` counts for each lexeme the entries that hold it; ``closest`` are the lexemes of the
+    best of them, ``phrases`` those found for each of the query's; ``named`` counts those found by id; ``is_near``
     tells of entries near in meaning.
     """
     if named:
@@ -44,7 +44,7 @@ def note_of(
 def _of_words(
     words: Mapping[str, Ways],
     held: Mapping[str, int],
-    closest: Collection[Candidate],
+    closest: Collection[AbstractSet[str]],
 ) -> str:
     missing = _shown(_missing_identifier(words, held))
     if missing:

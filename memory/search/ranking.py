@@ -56,9 +56,8 @@ def bm25(candidate: Candidate, weights: Mapping[str, float], *, average: float) 
     """
     norm = K1 * (1 - B + B * max(candidate.length, SHORT) / average)
     gain = 0.0
-    for lexeme, weight in weights.items():
-        if count := candidate.counts.get(lexeme):
-            gain += weight * count / (count + norm)
+    for lexeme, count in candidate.counts.items():
+        gain += weights.get(lexeme, 0.0) * count / (count + norm)
     return gain * (K1 + 1) * weight_of(candidate.carried.kind, candidate.carried.role)
 
 

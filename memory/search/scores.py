@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from memory.search import ranking
 from memory.search.candidates import Candidate
 from memory.search.hints import Hints
-from memory.search.matches import Ranked
+from memory.search.ranked import Ranked
 from memory.search.voices import weight_of
 from memory.text import Query
 
@@ -79,7 +79,7 @@ def term_weights(query: Query, weights: Mapping[str, float]) -> dict[str, float]
             [weights[each] for each in query.terms if each in lexeme and each != lexeme]
         ]
     }
-    return {lexeme: weights[lexeme] for lexeme in query.words} | terms
+    return {lexeme: weights[lexeme] for lexeme in query.words + query.beginnings} | terms
 
 
 def of_words(
@@ -105,15 +105,16 @@ def of_words(
     meaning = {name: (1 - share) * near for name, near in spread.items()}
     own = Own(unit, {name: unit * gain + meaning.get(name, 0.0) for name, gain in gains.items()})
     meant = _nearest_by_session(candidates, spread)
+    worth = ranked.of([each.ordinal for each in candidates])
     sessions = {
-        each.id: SESSION * ranked.of(each.ordinal)[1] + MEANT * meant.get(each.carried.session, 0.0)
+        each.id: SESSION * worth[each.ordinal][1] + MEANT * meant.get(each.carried.session, 0.0)
         for each in candidates
     }
     scores: Scores = {}
     for each in sorted(
         candidates, key=lambda each: (own.known[each.id] + sessions[each.id], each.id), reverse=True
     ):
-        whole = unit * ranking.bm25(each, terms, average=average)
+        whole = unit * ranking.bm25(each, terms, average=average) if terms else 0.0
         parts = {
             "words": unit * gains[each.id] - whole,
             "identifiers": whole,
@@ -178,6 +179,8 @@ def add_hints(
     hints: Hints,
 ) -> None:
     """Add what it gives to be by the one, and of the time, that the question names."""
+    if not (hints.writers or hints.times or hints.asks_when):
+        return
     for entry_id, given in scores.items():
         candidate = entries[entry_id]
         parts = {

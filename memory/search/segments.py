@@ -9,7 +9,7 @@ import sys
 import uuid
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -32,6 +32,7 @@ __all__ = [
     "posting_of",
     "segment_of",
     "session_code",
+    "together",
 ]
 
 BLOCK: Final = 65_536
@@ -64,6 +65,8 @@ class Segment:
     """A segment in memory: ``entries`` numbers from ``first`` on.
 
     ``codes`` gives each entry its place in ``sessions``, which holds every `session_code` once.
+    ``by_session`` are the entries session after session, and ``bounds`` where each session begins
+    there, and the last one ends.
     """
 
     first: int
@@ -72,14 +75,16 @@ class Segment:
     weights: NDArray[np.float32]
     times: NDArray[np.int64]
     sessions: NDArray[np.uint64]
-    codes: NDArray[np.int32]
+    codes: NDArray[np.intp]
+    by_session: NDArray[np.intp]
+    bounds: NDArray[np.int64]
     spoken: NDArray[np.bool_]
 
 
 class Posting(NamedTuple):
     """Entries of one segment that hold a term, from 0 in order, and how often; labels once."""
 
-    places: NDArray[np.int32]
+    places: NDArray[np.intp]
     counts: NDArray[np.uint8]
 
 
@@ -170,15 +175,26 @@ def segment_of(first: int, stored: Columns) -> Segment:
         weights=np.frombuffer(stored.weights, dtype="<u1").astype(np.float32) * np.float32(0.01),
         times=np.frombuffer(stored.times, dtype="<i8").astype(np.int64),
         sessions=sessions,
-        codes=codes.astype(np.int32),
+        codes=codes.astype(np.intp),
+        by_session=np.argsort(codes, kind="stable").astype(np.intp),
+        bounds=np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=len(sessions))))),
         spoken=np.frombuffer(stored.spoken, dtype=np.bool_),
     )
 
 
 def posting_of(first: int, places: bytes, counts: bytes) -> Posting:
     """Return a posting from what is stored of it, given the number of its segment's first entry."""
-    numbers = np.frombuffer(places, dtype="<u2").astype(np.int32) - (first & _MASK)
+    numbers = np.frombuffer(places, dtype="<u2").astype(np.intp) - (first & _MASK)
     return Posting(numbers, np.frombuffer(counts, dtype="<u1"))
+
+
+def together(postings: Sequence[Posting], *, entries: int) -> Posting:
+    """Return the entries of a segment that hold any of some terms, their counts added up."""
+    counts = np.zeros(entries, dtype=np.int64)
+    for each in postings:
+        counts[each.places] += each.counts
+    places = np.flatnonzero(counts).astype(np.intp)
+    return Posting(places, np.minimum(counts[places], MAX_COUNT).astype(np.uint8))
 
 
 def _stored(numbers: "array[int]") -> bytes:

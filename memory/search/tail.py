@@ -76,13 +76,14 @@ def as_segment(
     return segment_of(first, growing.columns()), postings
 
 
-def beginning_with(sources: Sequence[Source], beginnings: tuple[str, ...]) -> set[str]:
-    """Return the words of some entries that begin so."""
+def beginning_with(sources: Sequence[Source], beginning: str) -> set[str]:
+    """Return the words of some entries that begin so; a ``*`` ends the beginning."""
+    letters = beginning.rstrip("*")
     return {
         lexeme
         for source in sources
         for lexeme in _tokens(source.id, searchable(source)).positions
-        if lexeme.startswith(beginnings)
+        if lexeme.startswith(letters)
     }
 
 

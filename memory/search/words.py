@@ -1,9 +1,9 @@
 """The words of a query as they were typed, for people; the index knows them as lexemes."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final, TypeAlias
 
-from memory.search.candidates import Candidate
 from memory.text import Query, query
 
 __all__ = ["MAX_SHOWN", "Ways", "covered", "typed_words"]
@@ -18,17 +18,15 @@ _MAX_WORDS: Final = 100  # as many as the index is asked for at most, about
 _AROUND: Final = "\"'`.,:;!?()[]{}<>\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019"
 
 
-def typed_words(text: str, searched: Collection[str] = ()) -> dict[str, Ways]:
+def typed_words(text: str) -> dict[str, Ways]:
     """Return the searchable words of a query as typed, each with the ways of holding it.
 
-    An identifier is held whole or by all of its parts; any other word in any of its forms. Those of
-    a word's beginning are the lexemes ``searched`` for that begin so.
+    An identifier is held whole or by all of its parts; any other word in any of its forms.
     """
     found: dict[str, Ways] = {}
     for piece in text.split():
         parsed = query(piece)
-        begun = [each for each in searched if each.startswith(parsed.beginnings or ("\0",))]
-        ways = (*_ways(parsed), *(frozenset({each}) for each in begun))
+        ways = (*_ways(parsed), *(frozenset({each}) for each in parsed.beginnings))
         if ways:
             found.setdefault(piece.strip(_AROUND) or piece, ways)
         if len(found) == _MAX_WORDS:
@@ -36,9 +34,8 @@ def typed_words(text: str, searched: Collection[str] = ()) -> dict[str, Ways]:
     return found
 
 
-def covered(candidate: Candidate, words: Mapping[str, Ways]) -> tuple[str, ...]:
-    """Return the typed words that an entry holds; long ones are cut."""
-    held = candidate.counts.keys()
+def covered(held: AbstractSet[str], words: Mapping[str, Ways]) -> tuple[str, ...]:
+    """Return the typed words that an entry with these lexemes holds; long ones are cut."""
     return tuple(_shown(word) for word, ways in words.items() if any(way <= held for way in ways))
 
 

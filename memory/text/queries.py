@@ -41,7 +41,7 @@ class Query:
     phrases: tuple[str, ...]
     """Quoted text as it was written, white space made single blanks."""
     beginnings: tuple[str, ...]
-    """Beginnings of words, each written with a ``*`` behind it, folded."""
+    """Beginnings of words, folded, each with the ``*`` that was written behind it."""
     ids: tuple[str, ...]
     """UUIDs, hashes and clients' ids as they were written; a UUID in lower case."""
     truncated: bool = False
@@ -53,8 +53,8 @@ class Query:
 
     @property
     def lexemes(self) -> tuple[str, ...]:
-        """Words and terms together, each once: what the index holds."""
-        return tuple(dict.fromkeys(self.words + self.terms))
+        """Everything that is searched for, each once. No word ends with a ``*``."""
+        return tuple(dict.fromkeys(self.words + self.terms + self.beginnings))
 
 
 def query(text: str) -> Query:
@@ -86,7 +86,7 @@ def _phrases(text: str) -> tuple[str, ...]:
 
 
 def _beginnings(normal: str) -> tuple[str, ...]:
-    found = (fold(begun) for begun in _BEGUN.findall(normal))
+    found = (f"{fold(begun)}*" for begun in _BEGUN.findall(normal))
     return tuple(dict.fromkeys(found))[:MAX_BEGINNINGS]
 
 
