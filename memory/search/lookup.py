@@ -18,7 +18,7 @@ from memory.search.segments import Columns, Posting, Segment, posting_of, segmen
 __all__ = ["BEGINNING", "LOOKUP", "MAX_BEGUN", "MAX_REMEMBERED", "Looked", "beginning_with", "read"]
 
 MAX_REMEMBERED: Final = 8_000_000
-"""Entries whose columns a process remembers; each takes about 26 bytes."""
+"""Entries whose columns a process remembers; each takes about 30 bytes."""
 
 MAX_BEGUN: Final = 100
 """Words with a given beginning that are searched for: those in most entries."""

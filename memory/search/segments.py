@@ -76,7 +76,7 @@ class Segment:
     times: NDArray[np.int64]
     sessions: NDArray[np.uint64]
     codes: NDArray[np.intp]
-    by_session: NDArray[np.intp]
+    by_session: NDArray[np.int32]
     bounds: NDArray[np.int64]
     spoken: NDArray[np.bool_]
 
@@ -176,7 +176,7 @@ def segment_of(first: int, stored: Columns) -> Segment:
         times=np.frombuffer(stored.times, dtype="<i8").astype(np.int64),
         sessions=sessions,
         codes=codes.astype(np.intp),
-        by_session=np.argsort(codes, kind="stable").astype(np.intp),
+        by_session=np.argsort(codes, kind="stable").astype(np.int32),
         bounds=np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=len(sessions))))),
         spoken=np.frombuffer(stored.spoken, dtype=np.bool_),
     )
