@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -230,6 +231,26 @@ def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int) -> None:
     assert set(best) <= keys.keys()
 
 
+def test_a_phrase_is_looked_for_where_its_words_stand_densely() -> None:
+    growing = Growing(0)
+    texts = [({"apple": 1, "pear": 1}, 9), ({"apple": 3, "pear": 2}, 9), ({"apple": 9}, 9),
+             ({"apple": 3, "pear": 2}, 90), ({"apple": 1, "pear": 1}, 9)]  # fmt: skip
+    for number, (counts, length) in enumerate(texts):
+        growing.add(source_of(number + 1, 0), counts, length=length, weight=1.0)
+    segment = segment_of(0, growing.columns())
+    terms = {term: posting_of(0, *stored) for term, *stored in growing.postings()}
+    found = matches.match([segment], [terms], ["apple", "pear"], [])
+    assert matches.holding_all(found, ["apple", "pear"], most=9) == [1, 4, 0, 3]
+    assert matches.holding_all(found, ["apple", "pear"], most=2) == [1, 4]
+
+
+@given(st.lists(st.integers(0, 5)), st.integers(1, 9))
+def test_of_equal_values_the_last_ones_are_on_top(values: list[int], count: int) -> None:
+    found = sorted(matches.top(np.array(values), count).tolist(), reverse=True)
+    ordered = sorted(range(len(values)), key=lambda at: (values[at], at), reverse=True)
+    assert found == sorted(ordered[:count], reverse=True)
+
+
 @pytest.mark.parametrize(
     ("condition", "since", "expected"),
     [
@@ -253,7 +274,7 @@ def test_filters_leave_what_meets_them(
     assert found.places[0].tolist() == expected
     assert found.held == {"apple": len(expected)}
     assert found.frequencies == {"apple": 3}
-    assert list(matches.holding_all(found, ["apple"])) == expected[::-1]
+    assert matches.holding_all(found, ["apple"], most=9) == expected[::-1]
 
 
 POSITIONS = st.dictionaries(

@@ -1,11 +1,12 @@
 """Entries that a query names outright: by an id, or by a quoted phrase."""
 
+import asyncio
 import re
 import unicodedata
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 from typing import Final
 
 from sqlalchemy import or_, select, text
@@ -33,16 +34,16 @@ __all__ = [
 ]
 
 MAX_VERIFIED: Final = 200
-"""Newest entries with a phrase's words in order whose text is read to verify the phrase."""
-MAX_CHECKED: Final = 5_000
-"""Newest entries with all of a phrase's words of which the order of these words is looked at."""
+"""Entries with a phrase's words in order whose text is read to verify the phrase."""
+MAX_CHECKED: Final = 1_000
+"""Likeliest entries with all of a phrase's words of which the order of these words is looked at."""
 MAX_BYTES: Final = 4_000_000
 """Bytes of their content after which no further text is read."""
 OPENING: Final = 3
 """First entries that stand for a session whose id was asked for."""
 
 _MAX_WORDS: Final = 32  # of a phrase that are looked up; the text is compared whole
-_CHUNK: Final = 500  # entries whose words' order is looked at together
+_CHUNK: Final = 250  # entries whose words' order is looked at together
 _BEGINNING: Final = re.compile(r"[0-9a-f]{8,32}")
 
 # Skips from provider to provider, since the index on source ids begins with them.
@@ -100,32 +101,29 @@ def words_of(phrase: str) -> list[str]:
 async def by_phrase(
     session: AsyncSession, phrase: str, matches: Matches, *, generation: int, first_recent: int
 ) -> Quoted:
-    """Return the newest indexed entries whose text holds the phrase as it was written.
+    """Return the indexed entries whose text holds the phrase as it was written, as far as looked at.
 
     Letter case and white space do not count. The index finds the words and their order, the text
     proves the phrase. Numbers from ``first_recent`` on are of entries that are not indexed.
     """
     words = _placed(phrase)
     lexemes = {lexeme for _, lexeme in words}
-    holding = holding_all(matches, lexemes)
-    indexed = (each for each in holding if each < first_recent)
+    likeliest = partial(holding_all, matches, lexemes, most=MAX_CHECKED + 1)
+    indexed = [each for each in await asyncio.to_thread(likeliest) if each < first_recent]
     in_order: list[uuid.UUID] = []
     checked = 0
-    while checked < MAX_CHECKED and len(in_order) < MAX_VERIFIED:
-        some = list(islice(indexed, _CHUNK))
+    while checked < min(len(indexed), MAX_CHECKED) and len(in_order) <= MAX_VERIFIED:
+        some = indexed[checked : min(checked + _CHUNK, MAX_CHECKED)]
         checked += len(some)
         read = await candidates.places(session, generation, some, lexemes)
-        read.sort(key=lambda each: each.ordinal, reverse=True)
         in_order += [each.id for each in read if stand_in_order(each.places, words)]
-        if len(some) < _CHUNK:
-            break
-    is_complete = next(indexed, None) is None and len(in_order) <= MAX_VERIFIED
-    newest = (
-        select(Entry.id, SIZE.label("size")).where(Entry.id.in_(in_order[:MAX_VERIFIED])).subquery()
-    )
+    some_ids = Entry.id.in_(in_order[:MAX_VERIFIED])
+    newest = select(Entry.id, SIZE.label("size")).where(some_ids).subquery()
     chosen = within(newest, newest.c.id.desc(), most=MAX_BYTES)
-    found = await session.execute(select(*COLUMNS).join(chosen, chosen.c.id == Entry.id))
-    return Quoted({row.id for row in found if holds(source_of(row), phrase)}, is_complete)
+    rows = await session.execute(select(*COLUMNS).join(chosen, chosen.c.id == Entry.id))
+    found = [source_of(row) for row in rows]
+    is_complete = checked == len(indexed) and len(found) == len(in_order)
+    return Quoted({each.id for each in found if holds(each, phrase)}, is_complete)
 
 
 def holds(source: Source, phrase: str) -> bool:

@@ -183,7 +183,7 @@ def _note(found: Found, request: Request, scores: Scores, words: Mapping[str, Wa
     ]
     if not all(each.is_complete for each in found.phrases):
         sentences.append(
-            "So many entries hold the words of the phrase that only the newest were looked at."
+            "So many entries hold the words of the phrase that only the likeliest were looked at."
         )
     if found.query.truncated:
         sentences.append("Only the beginning of this long query was searched for.")

@@ -7,7 +7,7 @@ matched alike, so that a word weighs the same in both.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memory.search.labels import Condition
 from memory.search.segments import Posting, Segment, microseconds
 
-__all__ = ["Matches", "Postings", "holding_all", "match"]
+__all__ = ["Matches", "Postings", "holding_all", "match", "top"]
 
 Postings = Mapping[str, Posting]
 Flags = NDArray[np.bool_]
@@ -95,17 +95,41 @@ def match(
     )
 
 
-def holding_all(matches: Matches, lexemes: Collection[str]) -> Iterator[int]:
-    """Give the ordinals of the matches that hold all of the lexemes, the newest first."""
-    order = sorted(range(len(matches.segments)), key=lambda at: -matches.segments[at].first)
-    for at in order:
-        segment, some = matches.segments[at], matches.postings[at]
-        if all(lexeme in some for lexeme in lexemes):
-            left = _flags(segment, [matches.places[at]])
-            for lexeme in lexemes:
-                left &= _flags(segment, [some[lexeme].places])
-            for place in np.flatnonzero(left)[::-1]:
-                yield int(place) + segment.first
+def holding_all(matches: Matches, lexemes: Collection[str], *, most: int) -> list[int]:
+    """Return the ordinals of so many matches that hold all of the lexemes, the likeliest first.
+
+    They stand side by side the likelier, the more often all of them stand among few words.
+    """
+    keys, ordinals = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+    for segment, some, matching in zip(
+        matches.segments, matches.postings, matches.places, strict=True
+    ):
+        postings = [some[each] for each in lexemes if each in some]
+        if len(postings) < len(lexemes):
+            continue
+        left = _flags(segment, [matching])
+        for each in postings:
+            left &= _flags(segment, [each.places])
+        places = np.flatnonzero(left)
+        key = (1 - len(postings)) * np.log(np.maximum(segment.lengths[places], 1))
+        for each in postings:
+            key += np.log(each.counts[np.searchsorted(each.places, places)])
+        first = top(key, most)
+        keys.append(key[first])
+        ordinals.append(places[first] + segment.first)
+    together, named = np.concatenate(keys), np.concatenate(ordinals)
+    found: list[int] = named[np.lexsort((named, together))[::-1][:most]].tolist()
+    return found
+
+
+def top(values: NDArray[Any], count: int) -> Places:
+    """Return where so many of the highest values stand; of equals, the last ones."""
+    if len(values) <= count:
+        return np.arange(len(values))
+    least = np.partition(values, -count)[-count]
+    higher = np.flatnonzero(values > least)
+    equal = np.flatnonzero(values == least)
+    return np.concatenate((higher, equal[len(higher) - count :]))
 
 
 def _allowed(

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.search.matches import Matches, Postings
+from memory.search.matches import Matches, Postings, top
 from memory.search.ranking import K1, SHORT, B, inverse_frequency
 from memory.search.segments import Segment
 
@@ -60,14 +60,9 @@ class Ranked:
         for segment, places, gains, sessions in self._parts():
             values = np.float32(unit) * gains
             values += np.float32(session) * sessions[segment.codes[places]]
-            numbers = places
-            if len(values) > count:
-                least = np.partition(values, -count)[-count]
-                newest = np.flatnonzero(values == least)[-count:]
-                first = np.concatenate((np.flatnonzero(values > least), newest))
-                numbers, values = places[first], values[first]
-            keys.append(values)
-            ordinals.append(numbers.astype(np.int64) + segment.first)
+            first = top(values, count)
+            keys.append(values[first])
+            ordinals.append(places[first] + segment.first)
         together, named = np.concatenate(keys), np.concatenate(ordinals)
         order = np.lexsort((named, together))[::-1][:count]
         return [int(each) for each in named[order]]
