@@ -1,6 +1,6 @@
 """Reading one client's sources and storing what they gave: both at once, in one order.
 
-While a batch is being stored, the next one is read and its credentials are taken out; so the
+While a batch is being stored, the next ones are read and their credentials are taken out; so the
 database works while the importer does. A batch is stored after the one that was read before it, in
 a transaction with its checkpoints, and none is once an earlier one of its source was not: so no
 checkpoint ever runs ahead of its entries.
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from importers.ahead import Ahead
 from importers.base import BATCH_BYTES, Importer, Source
 from importers.keep import Kept, keep
 from importers.reader import Reader, ReaderDied
@@ -62,16 +63,19 @@ class Flow:
 
     async def run(self) -> None:
         """Read everything that is new, and store it. Raises LedgerError."""
-        read = await asyncio.to_thread(self._read_some)
-        while read:
-            following = asyncio.create_task(asyncio.to_thread(self._read_some))
-            try:
-                await self._keep_all(
-                    [each for each in read if each.ready.source.key not in self._failed]
-                )
-            finally:
-                read = await following  # a thread cannot be cut off
-            self._tell()
+        async with Ahead(self._read_some) as ahead:
+            while (reads := await ahead.next()) and not self._is_to_end():
+                wanted = [each for each in reads if each.ready.source.key not in self._failed]
+                for each in wanted:
+                    self.client.count_read(each.batch)
+                await self._keep_all(wanted)
+                self._tell()
+
+    def _is_to_end(self) -> bool:
+        """Tell whether what was read ahead is to be left to the next pass."""
+        if self.interrupt is not None and self.interrupt():
+            self.is_interrupted = True
+        return self.is_interrupted or self.stop.is_set()
 
     def _tell(self) -> None:
         if self.progress is None:
@@ -91,15 +95,13 @@ class Flow:
         """
         reads: list[Read] = []
         room = BATCH_BYTES
-        if self.interrupt is not None and self.interrupt():
-            self.is_interrupted = True
+        if self._is_to_end():
             return []
         while room > 0 and not self.stop.is_set() and (source := self._turns.next()):
             read = None if source.key in self._failed else self._read(source)
             if read is None:
                 self._turns.done(source)
                 continue
-            self.client.count_read(read.batch)
             reads.append(read)
             self._ahead[source.key] = read.batch.state
             room -= read.size

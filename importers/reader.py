@@ -1,7 +1,7 @@
 """A process of its own that reads ahead: what is large is read and redacted on a second core.
 
 It is asked for one batch at a time and answers before it is asked again, so that the order stays
-that of the pass and no more than one batch is under way. It stores nothing: whenever it is killed,
+that of the pass and no more than one batch is on the line. It stores nothing: whenever it is killed,
 what it read is read again. Small passes start none.
 """
 
@@ -22,8 +22,11 @@ __all__ = ["PROGRAM", "SMALL_BYTES", "START_BYTES", "Reader", "ReaderDied", "mai
 
 _log = log.get(__name__)
 
-START_BYTES: Final = 16 * 1024 * 1024
-"""What a pass reads by itself before it starts a reader, which takes half a second of work."""
+START_BYTES: Final = 8 * 1024 * 1024
+"""What a pass reads by itself before it starts a reader, which takes half a second of work.
+
+It reads as much again by itself while the reader gets ready.
+"""
 
 SMALL_BYTES: Final = 128 * 1024
 """A file below this is read sooner than it is handed over."""
@@ -47,6 +50,7 @@ class Reader:
     machine: str
     is_elsewhere: bool = False
     _size: int = 0
+    _starting: "_Child | None" = None
     _child: "_Child | None" = None
     _is_possible: bool = field(default_factory=lambda: cores() > 1)
 
@@ -57,42 +61,53 @@ class Reader:
 
         Raises ReaderDied; another process reads the next one then.
         """
-        is_here = self._size < START_BYTES or not self._is_possible or _is_small(source.path)
-        if not is_here and self._child is None:
-            self._start()
-        if is_here or self._child is None:
+        if self._is_for_child(source) and (self._child is not None or self._start()):
+            found = self._ask(importer, source, stored)
+        else:
             found = read(
                 importer, source, stored, machine=self.machine, is_elsewhere=self.is_elsewhere
             )
-        else:
-            found = self._ask(self._child, importer, source, stored)
         if isinstance(found, Read):
             self._size += found.size
         return found
 
-    def _start(self) -> None:
-        child = _Child(machine=self.machine, is_elsewhere=self.is_elsewhere)
-        if child.begin():
+    def _is_for_child(self, source: Source) -> bool:
+        """Tell whether another process is to read this; it is started some time before."""
+        if self._size < START_BYTES or not self._is_possible or _is_small(source.path):
+            return False
+        if self._starting is None and self._child is None:
+            self._starting = _Child(machine=self.machine, is_elsewhere=self.is_elsewhere)
+        return self._size >= 2 * START_BYTES
+
+    def _start(self) -> bool:
+        """Wait for the process that was started; return whether it can be asked."""
+        child, self._starting = self._starting, None
+        if child is not None and child.begin():
             self._child = child
-            return
-        child.close()
+            return True
+        if child is not None:
+            child.close()
         self._is_possible = False
         _log.warning("no process that reads ahead can be started; this pass goes on without one")
+        return False
 
     def _ask(
-        self, child: "_Child", importer: Importer, source: Source, stored: Mapping[str, Any] | None
+        self, importer: Importer, source: Source, stored: Mapping[str, Any] | None
     ) -> Read | Unread | None:
+        if self._child is None:
+            raise AssertionError
         try:
-            return child.read(importer, source, stored)
+            return self._child.read(importer, source, stored)
         except WorkerDied as error:
             self.close()
             raise ReaderDied from error
 
     def close(self) -> None:
         """End the process, if there is one."""
-        if self._child is not None:
-            self._child.close()
-        self._child = None
+        for child in (self._starting, self._child):
+            if child is not None:
+                child.close()
+        self._starting = self._child = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,10 +119,15 @@ class _Child:
     worker: Worker = field(default_factory=lambda: Worker(PROGRAM))
     _known: set[str] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        """Tell it what it has to know; it answers when it can be asked."""
+        with suppress(WorkerDied):  # it answers nothing then, which tells
+            self.worker.tell((self.machine, self.is_elsewhere))
+
     def begin(self) -> bool:
         """Wait until it can be asked; return whether it can."""
         try:
-            self.worker.ask((self.machine, self.is_elsewhere))
+            self.worker.take()
         except WorkerDied:
             return False
         return True

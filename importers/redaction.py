@@ -20,13 +20,10 @@ def redacted(draft: Draft, *, machine: str) -> tuple[Draft, Counter[str]]:
     """
     content, kinds = redact(draft.content)
     payload, in_payload = _payload(draft.payload)
-    kinds.update(in_payload)
-    changed = replace(
-        draft,
-        content=content,
-        payload=payload,
-        machine=machine,
-        fingerprint=draft.content_hash,
+    if in_payload:
+        kinds.update(in_payload)
+    changed = draft.redrafted(
+        content=content, payload=payload, machine=machine, fingerprint=draft.content_hash
     )
     return changed, kinds
 

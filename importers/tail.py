@@ -159,9 +159,10 @@ class _Place:
         if line.raw is None:
             self.is_past_long_line = True
             return
-        ended = line.raw + b"\n"[: line.end - line.offset - len(line.raw)]
-        self.head += ended[: MARK_BYTES - len(self.head)]
-        self.tail = (self.tail + ended[-MARK_BYTES:])[-MARK_BYTES:]
+        end = b"\n"[: line.end - line.offset - len(line.raw)]
+        if len(self.head) < MARK_BYTES:
+            self.head += (line.raw[:MARK_BYTES] + end)[: MARK_BYTES - len(self.head)]
+        self.tail = (self.tail + line.raw[-MARK_BYTES:] + end)[-MARK_BYTES:]
 
 
 @contextmanager

@@ -32,10 +32,14 @@ BEGIN: Final = "Reading what is new; then watching."
 POLL_SECONDS: Final = 5.0
 """Time between two passes when no file event wakes the watch."""
 
-IDLE_SHARE: Final = 0.01
-"""Of one core, that passes which find nothing may take while file events wake the watch."""
+IDLE_SHARE: Final = 0.004
+"""Of one core, that passes which find nothing may take while file events wake the watch.
 
-LONGEST_POLL: Final = 60.0
+Waiting for file events and for signals takes about as much again, of the one hundredth that a
+watch without work may take.
+"""
+
+LONGEST_POLL: Final = 300.0
 """Seconds between two passes at most, however many files there are to look at."""
 
 SHORTEST_PAUSE: Final = 0.5
@@ -49,7 +53,7 @@ _INDEX_BATCH: Final = 2000
 _SUFFIXES: Final = (".jsonl", ".zst", ".db", ".db-wal", ".json")
 _DEBOUNCE_MS: Final = 200
 _PATIENT_SECONDS: Final = 1.0  # between passes while a client has not written what its hook named
-_STEP_MS: Final = 50
+_STEP_MS: Final = 100  # each is a wake-up, whether or not there is an event
 
 
 async def index_all(

@@ -8,10 +8,11 @@ import hashlib
 import json
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 from memory.workplace import Workplace
@@ -197,3 +198,47 @@ class Draft:
             return self.fingerprint
         at = self.occurred_at.astimezone(UTC).isoformat() if self.occurred_at else None
         return content_hash(self.kind, self.role, self.key, self.content, self.payload, at)
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        """Hand a draft to another process as the tuple of its values: at a fifth of the price."""
+        return _draft_of, _VALUES_OF(self)
+
+    def redrafted(
+        self,
+        *,
+        content: str,
+        payload: Mapping[str, Any] | None,
+        machine: str,
+        fingerprint: bytes,
+    ) -> "Draft":
+        """Return what `dataclasses.replace` does, which every draft of an import waits for."""
+        return _draft_of(
+            self.kind,
+            content,
+            self.source_client,
+            self.provider,
+            machine,
+            self.session_id,
+            self.project_id,
+            self.source_id,
+            self.role,
+            self.position,
+            self.key,
+            payload,
+            self.origin,
+            self.occurred_at,
+            fingerprint,
+        )
+
+
+_FIELDS: Final = tuple(each.name for each in fields(Draft))
+_VALUES_OF: Final = attrgetter(*_FIELDS)
+_SETTERS: Final = tuple(getattr(Draft, name).__set__ for name in _FIELDS)
+
+
+def _draft_of(*values: Any) -> Draft:
+    """Return the draft of these values, in the order of its fields."""
+    draft: Draft = object.__new__(Draft)
+    for give, value in zip(_SETTERS, values, strict=True):
+        give(draft, value)
+    return draft

@@ -7,27 +7,69 @@ that comes about, since each end of the line is held by one process alone.
 
 import logging
 import os
+import pickle
 import signal
+import socket
+import struct
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 from memory import garbage, log
 from memory.errors import LedgerError
 
-__all__ = ["Worker", "WorkerDied", "answering", "cores", "line_of", "main"]
+__all__ = ["Line", "Worker", "WorkerDied", "answering", "cores", "line_of", "main"]
+
+_SIZE: Final = struct.Struct("!Q")
 
 
 class WorkerDied(LedgerError):
     """A process that works on a second core died; what it was to do is done again."""
 
     default_code = "worker_died"
+
+
+class Line:
+    """One end of a line over which Python values go, to and from programs of ours alone.
+
+    A value is taken in one call of the system: each call would wait anew for the interpreter, which
+    another thread keeps busy.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        """Talk over this end of a pair of sockets."""
+        self._end = end
+
+    def send(self, value: Any) -> None:
+        """Send a value. Raises OSError when the other end is gone."""
+        packed = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        self._end.sendall(_SIZE.pack(len(packed)))
+        self._end.sendall(packed)
+
+    def recv(self) -> Any:
+        """Wait for a value. Raises EOFError when the other end is closed, and OSError."""
+        (size,) = _SIZE.unpack(self._take(_SIZE.size))
+        return pickle.loads(self._take(size))  # noqa: S301 - from a process of ours, over a line that no other has
+
+    def close(self) -> None:
+        """Close this end, upon which the other one ends."""
+        self._end.close()
+
+    def _take(self, size: int) -> bytearray:
+        taken = bytearray(size)
+        with memoryview(taken) as view:
+            place = 0
+            while place < size:
+                count = self._end.recv_into(view[place:], size - place, socket.MSG_WAITALL)
+                if not count:
+                    raise EOFError
+                place += count
+        return taken
 
 
 @dataclass(slots=True)
@@ -39,13 +81,14 @@ class Worker:
     """
 
     program: tuple[str, ...]
-    _line: Connection = field(init=False)
+    _line: Line = field(init=False)
     _process: "subprocess.Popen[bytes]" = field(init=False)
     _turn: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
         """Start the process; it is not waited for."""
-        self._line, other = Pipe()
+        own, other = socket.socketpair()
+        self._line = Line(own)
         number = other.fileno()
         command = [sys.executable, *self.program, str(number)]
         with other:  # the process alone keeps its end, so that its death is an end of file here
@@ -60,14 +103,19 @@ class Worker:
 
     def ask(self, question: Any) -> Any:
         """Send a question and wait for the answer. Raises WorkerDied."""
-        with self._turn:
-            try:
-                self._line.send(question)
-                return self._line.recv()
-            except (EOFError, OSError) as error:
-                raise WorkerDied(
-                    "A process that works on a second core died; the work is done again."
-                ) from error
+        with self._turn, _telling_death():
+            self._line.send(question)
+            return self._line.recv()
+
+    def tell(self, question: Any) -> None:
+        """Send a question; its answer is to be taken before the next one. Raises WorkerDied."""
+        with self._turn, _telling_death():
+            self._line.send(question)
+
+    def take(self) -> Any:
+        """Wait for the answer to what was told. Raises WorkerDied."""
+        with self._turn, _telling_death():
+            return self._line.recv()
 
     def close(self) -> None:
         """Let it end, and wait for that."""
@@ -75,16 +123,26 @@ class Worker:
         self._process.wait()
 
 
+@contextmanager
+def _telling_death() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        raise WorkerDied(
+            "A process that works on a second core died; the work is done again."
+        ) from error
+
+
 def answering(module: str) -> tuple[str, ...]:
     """Return the program that answers with what ``answer`` of a module returns."""
     return ("-P", "-m", __name__, module)
 
 
-def line_of(number: str) -> Connection:
+def line_of(number: str) -> Line:
     """Return a new process's end of the line. Raises EOFError when the other is closed already."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)  # the other process is told to stop as well
-    line = Connection(int(number))
+    line = Line(socket.socket(fileno=int(number)))
     sys.path[:], level = line.recv()
     log.configure(level)
     return line

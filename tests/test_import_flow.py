@@ -4,19 +4,22 @@ import asyncio
 import random
 import signal
 import sys
+import threading
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from imports import entries, line, run
+from imports import entries, line, run, runner
 from test_import_run import Lines, write
 
-from importers import flow, tail
-from importers.base import Batch
+from importers import ahead, flow, tail
+from importers.ahead import AHEAD_BYTES, Ahead
+from importers.base import Batch, Source, Store
 from importers.claude import ClaudeImporter
 from importers.keep import Kept
-from importers.ready import Ready
+from importers.ready import Read, Ready
 from memory import crud
 from memory.database import Database
 from memory.errors import Conflict, Unavailable
@@ -25,6 +28,7 @@ FILES = 8
 ROWS = 200
 KILLS = 2
 SEED = 5
+DEADLINE = 30.0
 IN_ONE = ("-m", "importers.claude")
 READING_AHEAD = (
     "-c",
@@ -94,6 +98,113 @@ async def test_a_batch_is_read_while_the_one_before_it_is_stored(
     monkeypatch.setattr(flow, "keep", keep)
     client = await run(database, tmp_path, Told())
     assert client.appended == 6
+
+
+@dataclass
+class Far(Lines):
+    """Lines that say when one of their sources was read to its end."""
+
+    is_read: threading.Event = field(default_factory=threading.Event)
+
+    def read(self, source: Any, state: Any) -> Batch:
+        batch = super().read(source, state)
+        if batch.finished:
+            self.is_read.set()
+        return batch
+
+
+@pytest.fixture
+def far_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each round be one batch of two records, and as many wait as there are."""
+    monkeypatch.setattr(tail, "BATCH_RECORDS", 2)
+    monkeypatch.setattr(flow, "BATCH_BYTES", 1)
+    monkeypatch.setattr(ahead, "AHEAD_BYTES", 1 << 30)
+
+
+@pytest.mark.usefixtures("far_ahead")
+async def test_rounds_that_wait_behind_a_batch_that_failed_are_not_stored(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, "a", *(f"a{number}" for number in range(20)))
+    real, far = flow.keep, Far()
+
+    async def fail(database: Database, batches: Sequence[Ready]) -> list[Kept]:
+        if any(draft.source_id == "a4" for ready in batches for draft in ready.drafts):
+            assert await asyncio.to_thread(far.is_read.wait, DEADLINE), "all else waits by now"
+            raise Conflict("a conflict")
+        return await real(database, batches)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(flow, "keep", fail)
+        client = await run(database, tmp_path, far)
+    assert [Path(each.path).name for each in client.failed] == ["a.jsonl"]
+    assert (client.records, client.appended) == (6, 4), "what failed was read; what waited is not"
+    assert await texts(database, "a") == [f"text of a{number}" for number in range(4)]
+    assert (await run(database, tmp_path, Lines())).appended == 16
+
+
+@pytest.mark.usefixtures("far_ahead")
+@pytest.mark.parametrize("way", ["stop", "interrupt"])
+async def test_what_waits_when_a_pass_is_to_end_is_left_to_the_next(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    write(tmp_path, "a", *(f"a{number}" for number in range(20)))
+    real, far = flow.keep, Far()
+    ending = asyncio.Event()
+    cut_off = runner(database, tmp_path, far, interrupt=lambda: way != "stop" and ending.is_set())
+
+    async def keep(database: Database, batches: Sequence[Ready]) -> list[Kept]:
+        assert await asyncio.to_thread(far.is_read.wait, DEADLINE), "all else waits by now"
+        ending.set()
+        if way == "stop":
+            cut_off.stop.set()
+        return await real(database, batches)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(flow, "keep", keep)
+        report = await cut_off.run()
+    assert (report.stopped, report.interrupted) == (way == "stop", way != "stop")
+    assert report.clients[0].adds_up
+    assert (report.clients[0].records, report.clients[0].appended) == (2, 2)
+    assert await texts(database, "a") == ["text of a0", "text of a1"]
+    assert (await run(database, tmp_path, Lines())).appended == 18
+
+
+async def test_no_more_is_read_while_enough_waits() -> None:
+    size, last = AHEAD_BYTES // 2, 40
+    done: list[int] = []
+    taken: list[int] = []
+    most = 0
+
+    def read_round() -> list[Read]:
+        nonlocal most
+        most = max(most, (len(done) - len(taken)) * size)
+        done.append(1)
+        return [read_of(size)] if len(done) <= last else []
+
+    async with Ahead(read_round) as rounds:
+        while await rounds.next():
+            await asyncio.sleep(0)
+            taken.append(1)
+    assert len(taken) == last
+    assert most < AHEAD_BYTES + size, "one is taken before it is counted here"
+
+
+async def test_what_goes_wrong_while_rounds_are_read_comes_up() -> None:
+    def read_round() -> list[Read]:
+        raise RuntimeError("a bug")
+
+    with pytest.raises(RuntimeError, match="a bug"):
+        async with Ahead(read_round) as rounds:
+            await rounds.next()
+
+
+def read_of(size: int) -> Read:
+    source = Source(store=Store(provider="claude", root=Path("/")), path=Path("/a"), key="/a")
+    ready = Ready(
+        source=source, machine="m", sessions=[], drafts=[], redacted={}, notes=[], state={}, edge=""
+    )
+    return Read(batch=Batch(), ready=ready, size=size, strange=(0, 0))
 
 
 @pytest.mark.timeout(400)  # starts several processes, on a machine that may be busy

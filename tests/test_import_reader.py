@@ -101,6 +101,18 @@ async def test_a_small_pass_starts_no_process(
     assert started == []
 
 
+async def test_a_pass_reads_by_itself_while_its_process_gets_ready(
+    database: Database, tmp_path: Path, started: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "START_BYTES", 4096)  # which one entry is counted for
+    for number, name in enumerate("abc"):
+        write(tmp_path, name, number)
+    client = await run(database, tmp_path, Deadly())
+    (number,) = started
+    assert set(client.skipped) == {f"read by {os.getpid()}", f"read by {number}"}
+    assert client.appended == 3
+
+
 async def test_small_files_are_read_here_beside_large_ones(
     database: Database, tmp_path: Path, started: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

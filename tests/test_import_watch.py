@@ -17,7 +17,7 @@ from importers.claude import ClaudeImporter
 from importers.report import Report
 from importers.rounds import FOLDER, rounds
 from importers.standby import Standby, lock_name
-from importers.watch import LONGEST_POLL, Watch, index_all
+from importers.watch import IDLE_SHARE, LONGEST_POLL, Watch, index_all
 from memory import crud, search
 from memory.crud.lock import try_lock
 from memory.database import Database
@@ -373,5 +373,5 @@ def test_what_looking_costs_sets_how_often_it_is_done(tmp_path: Path) -> None:
     assert watch._pause(30.0) == 5, "without file events polling is all there is"
     watch._has_events = True
     assert watch._pause(0.001) == 5
-    assert watch._pause(0.2) == pytest.approx(20)
-    assert watch._pause(30.0) == LONGEST_POLL
+    assert watch._pause(0.2) == pytest.approx(0.2 / IDLE_SHARE)
+    assert watch._pause(LONGEST_POLL) == LONGEST_POLL

@@ -19,6 +19,7 @@ from memory.crud.placement import ensure_projects
 from memory.crud.prepare import MAX_SOURCE_ID_BYTES, clean_name, is_usable
 from memory.crud.projects import get_project
 from memory.crud.said import said
+from memory.database.statements import rows_of
 from memory.drafts import Draft, Kind, SessionDraft, client_names, session_attribute, spelled
 from memory.errors import NotFound
 from memory.models import Entry, Head, Session
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 MAX_TITLE: Final = 500
+_KNOWN: Final = "SELECT id FROM sessions WHERE id = ANY($1::uuid[])"
 _CURSOR: Final = "session"
 _BEHIND: Final = "\U0010ffff"  # sorts behind the name of any attribute
 
@@ -104,9 +106,8 @@ async def start_sessions(session: AsyncSession, drafts: Sequence[SessionDraft]) 
     unique: dict[uuid.UUID, SessionDraft] = {}
     for draft in drafts:
         unique.setdefault(draft.id, draft)
-    known = await session.scalars(select(Session.id).where(Session.id.in_(unique)))
-    for each in known:
-        del unique[each]
+    for (known,) in await rows_of(session, _KNOWN, list(unique)):
+        del unique[known]
     if not unique:
         return 0
     places = {d.id: d.place for d in unique.values() if d.project_id is None}

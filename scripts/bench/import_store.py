@@ -6,8 +6,9 @@ HOME is a folder that generate_store.py wrote; without it one is written and rem
 store is imported into a throw-away server by a process of its own, whose Pss is looked at while it
 works. The split is taken from the product's own functions: each one's seconds are those of CPU of
 the importer, and of its process that reads ahead, in which none of the others that it calls was at
-work. What the server does comes on top, in a process of its own. The stopwatch slows reading by a
-fifth: --no-split leaves it away.
+work. What the server does comes on top, in a process of its own; what all other processes of the
+machine took meanwhile tells how quiet it was. The stopwatch slows reading by a fifth: --no-split
+leaves it away.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 from generate_store import CLIENTS, generate, single_rollout, size_of
 from stopwatch import PARTS, Stopwatch
 from throwaway import machine, server
@@ -74,6 +76,29 @@ def pss(process: int) -> float:
         return 0.0
     own = int(rollup.split("\nPss:")[1].split()[0]) / 1024
     return own + sum(pss(int(child)) for child in children)
+
+
+def busy() -> float:
+    """Return the seconds of CPU that the whole machine has worked since it was started."""
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - times.iowait - times.guest - times.guest_nice)
+
+
+def of_server(settings: Settings) -> float:
+    """Return the seconds of CPU of the server's processes; those that ended count as well."""
+    file = settings.home / "pg" / "data" / "postmaster.pid"
+    try:
+        postmaster = psutil.Process(int(file.read_text().split()[0]))
+        times = [each.cpu_times() for each in (postmaster, *postmaster.children())]
+    except (OSError, psutil.Error):
+        return 0.0
+    ended = times[0].children_user + times[0].children_system
+    return float(ended + sum(each.user + each.system for each in times))
+
+
+def clocks(settings: Settings) -> tuple[float, float, float, float]:
+    """Return the time, and the CPU of this process, of the server, and of the machine."""
+    return time.perf_counter(), time.process_time(), of_server(settings), busy()
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
@@ -136,9 +161,10 @@ async def run_importer(home: Path, given: argparse.Namespace) -> dict[str, Any]:
         home=home,
     )
     await database.ping()  # builds the schema
-    began, spent = time.perf_counter(), time.process_time()
+    began = clocks(database.settings)
     report = await runner.run()
-    seconds, spent = time.perf_counter() - began, time.process_time() - spent
+    ended = clocks(database.settings)
+    seconds, spent, server, machine = (b - a for a, b in zip(began, ended, strict=True))
     ahead = await asyncio.to_thread(read_ahead, timed)
     again, looked = time.perf_counter(), time.process_time()
     unchanged = await runner.run()
@@ -151,6 +177,8 @@ async def run_importer(home: Path, given: argparse.Namespace) -> dict[str, Any]:
     return {
         "seconds": seconds,
         "cpu": spent,
+        "server": server,
+        "others": machine - spent - server - ahead["cpu"],
         "again": (again, looked),
         "again_records": sum(client.records for client in unchanged.clients),
         "index": indexed,
@@ -175,7 +203,8 @@ def show(found: Mapping[str, Any], files: int, size: int) -> None:
     print(f"import without index {seconds:8.1f} s  {megabytes / seconds:6.1f} MB/s", end="")
     print(f"  {rows / seconds:7.0f} rows/s  {files / seconds:6.0f} files/s")
     print(f"CPU of the importer  {found['cpu']:8.1f} s", end="")
-    print(f"   of its process that reads ahead {found['ahead']:.1f} s")
+    print(f"   of its process that reads ahead {found['ahead']:.1f} s", end="")
+    print(f"   of the server {found['server']:.1f} s   of all others {found['others']:.1f} s")
     print(f"peak Pss of both     {found['peak']:8.0f} MB")
     again, looked = found["again"]
     print(f"a second pass        {again:8.2f} s   {found['again_records']} records", end="")
