@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import os
+import pickle
 import signal
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from importers import reader
 from importers.base import Batch, Source
 from importers.reader import ReaderDied
 from memory.database import Database
+from memory.drafts import Draft, Kind
 from memory.errors import LedgerError
 
 # Starts a reader, says its number, and is killed.
@@ -153,6 +155,13 @@ async def test_a_process_that_cannot_be_started_is_told_and_the_pass_goes_on(
     assert (await run(database, tmp_path, Lines())).appended == 6
     assert len(started) == 1
     assert "goes on without one" in caplog.text
+
+
+def test_a_draft_that_is_handed_over_is_the_same_there() -> None:
+    draft = Draft(kind=Kind.MESSAGE, content="x", source_client="codex", payload={"a": [1]})
+    assert pickle.loads(pickle.dumps(draft)) == draft  # noqa: S301 - our own
+    new = {"content": "y", "payload": None, "machine": "m", "fingerprint": b"f"}
+    assert draft.redrafted(**new) == replace(draft, **new)  # type: ignore[arg-type] # names are its own
 
 
 async def test_a_process_that_reads_ahead_ends_with_the_one_that_started_it() -> None:
