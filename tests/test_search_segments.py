@@ -68,6 +68,8 @@ def test_like_segments_are_joined_and_a_full_block_becomes_one(
     sizes: list[int], joined: int
 ) -> None:
     assert len(due(pieces(*sizes))) == joined
+    whole = len(sizes) if len(sizes) > 1 and sum(sizes) == BLOCK else 0
+    assert len(due(pieces(*sizes), is_last=False)) == whole
 
 
 @given(st.lists(st.integers(1, 3000), min_size=1, max_size=300))
@@ -95,6 +97,19 @@ async def test_joined_segments_hold_what_they_held_apart(database: Database) -> 
     assert answers == list(range(1, 3 * FANOUT + 2))
     assert await segments(database) == [(0, 8), (8, 8), (16, 8), (24, 1)]
     assert contents(await ask(database, "17"))[0] == "needle 17 retry"
+
+
+async def test_what_many_passes_add_is_joined_by_the_last_of_them(database: Database) -> None:
+    await append(database, *(message(f"needle {number}") for number in range(2 * FANOUT + 1)))
+    held = []
+    for _ in range(2 * FANOUT + 1):
+        await database.transact(partial(search.index, limit=1))
+        held.append(await segments(database))
+    assert [len(each) for each in held] == list(range(1, 2 * FANOUT + 2))
+    await append(database, message("needle at last"))
+    await index_all(database)
+    assert await segments(database) == [(0, 2 * FANOUT + 2)]
+    assert (await ask(database, "needle")).total == 2 * FANOUT + 2
 
 
 async def test_entries_on_both_sides_of_a_block_are_found(database: Database) -> None:

@@ -196,8 +196,9 @@ async def _filled(work: _Pass, before: Progress, rows: Sequence[Any]) -> Progres
                 total_length += each.length
                 growing.add(source, each.counts, length=each.length, weight=each.weight)
                 if not growing.room:
-                    growing = await _written(session, before.generation, growing)
-    await _written(session, before.generation, growing)
+                    growing = await _written(session, before.generation, growing, is_last=False)
+    is_last = len(rows) < work.limit  # or the next pass will have as many
+    await _written(session, before.generation, growing, is_last=is_last)
     last = rows[-1]
     return replace(
         before,
@@ -209,11 +210,13 @@ async def _filled(work: _Pass, before: Progress, rows: Sequence[Any]) -> Progres
     )
 
 
-async def _written(session: AsyncSession, generation: int, made: Growing) -> Growing:
+async def _written(
+    session: AsyncSession, generation: int, made: Growing, *, is_last: bool
+) -> Growing:
     """Write a segment, join it with those before it where that is due, and return the next."""
     if made.entries:
         await postings.add(session, generation, made)
-        while await postings.join(session, generation, ordinal=made.first):
+        while await postings.join(session, generation, ordinal=made.first, is_last=is_last):
             pass
     return Growing(made.first + made.entries)
 

@@ -64,16 +64,17 @@ async def add(session: AsyncSession, generation: int, made: Growing) -> None:
     await copy_rows(session, "search_postings", ("term", "segment", "places", "counts"), rows)
 
 
-def due(pieces: Sequence[Piece]) -> Sequence[Piece]:
+def due(pieces: Sequence[Piece], *, is_last: bool = True) -> Sequence[Piece]:
     """Return which segments of one block, in order, are to be joined now; none for none.
 
     A full block becomes one segment. Else the last ones are joined when there are FANOUT that are
     none of them larger, by powers of FANOUT, than the last: so each entry is written anew a few
-    times at most, and a block has a few dozen segments at most.
+    times at most, and a block has a few dozen segments at most. With more to come at once, unless it
+    ``is_last``, joining is left to what comes: an entry of many is written anew once.
     """
     if len(pieces) > 1 and sum(each.entries for each in pieces) == BLOCK:
         return pieces
-    if not pieces:
+    if not pieces or not is_last:
         return ()
     size = _size(pieces[-1])
     count = next(
@@ -82,12 +83,12 @@ def due(pieces: Sequence[Piece]) -> Sequence[Piece]:
     return pieces[len(pieces) - count :] if count >= FANOUT else ()
 
 
-async def join(session: AsyncSession, generation: int, *, ordinal: int) -> int:
-    """Join what is due in the block of an entry, and return how many segments were joined."""
+async def join(session: AsyncSession, generation: int, *, ordinal: int, is_last: bool) -> int:
+    """Join what is `due` in the block of an entry, and return how many segments were joined."""
     block = ordinal - ordinal % BLOCK
     rows = await session.execute(_PIECES, {"generation": generation, "block": block})
     pieces = [Piece(*row) for row in rows]
-    chosen = due([each for each in pieces if each.first < block + BLOCK])
+    chosen = due([each for each in pieces if each.first < block + BLOCK], is_last=is_last)
     if chosen:
         ids = [each.id for each in chosen]
         await session.execute(_ROOM)
