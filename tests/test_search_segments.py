@@ -72,16 +72,34 @@ def test_like_segments_are_joined_and_a_full_block_becomes_one(
     assert len(due(pieces(*sizes), is_last=False)) == whole
 
 
+def added(held: list[int], size: int, *, is_last: bool) -> None:
+    """Add a segment to those of a block, and join what is due."""
+    held.append(size)
+    while count := len(due(pieces(*held), is_last=is_last)):
+        held[-count:] = [sum(held[-count:])]
+
+
 @given(st.lists(st.integers(1, 3000), min_size=1, max_size=300))
 def test_a_block_has_few_segments_whatever_is_added(sizes: list[int]) -> None:
     held: list[int] = []
     for size in sizes:
-        held.append(min(size, BLOCK - sum(held)))
-        if not held[-1]:
+        if sum(held) == BLOCK:
             return
-        while count := len(due(pieces(*held))):
-            held[-count:] = [sum(held[-count:])]
+        added(held, min(size, BLOCK - sum(held)), is_last=True)
         assert len(held) <= 6 * FANOUT
+
+
+@given(st.integers(1, 32), st.integers(1, 2000), st.lists(st.integers(1, 50), max_size=9))
+def test_what_full_passes_left_apart_is_joined_by_the_first_that_is_not(
+    passes: int, rest: int, later: list[int]
+) -> None:
+    held: list[int] = []
+    for _ in range(passes):
+        added(held, 2_000, is_last=False)
+    assert len(held) == passes
+    for size in (rest, *later):
+        added(held, min(size, BLOCK - sum(held)), is_last=True)
+        assert len(held) <= 2 * FANOUT
 
 
 async def test_joined_segments_hold_what_they_held_apart(database: Database) -> None:
@@ -97,19 +115,6 @@ async def test_joined_segments_hold_what_they_held_apart(database: Database) -> 
     assert answers == list(range(1, 3 * FANOUT + 2))
     assert await segments(database) == [(0, 8), (8, 8), (16, 8), (24, 1)]
     assert contents(await ask(database, "17"))[0] == "needle 17 retry"
-
-
-async def test_what_many_passes_add_is_joined_by_the_last_of_them(database: Database) -> None:
-    await append(database, *(message(f"needle {number}") for number in range(2 * FANOUT + 1)))
-    held = []
-    for _ in range(2 * FANOUT + 1):
-        await database.transact(partial(search.index, limit=1))
-        held.append(await segments(database))
-    assert [len(each) for each in held] == list(range(1, 2 * FANOUT + 2))
-    await append(database, message("needle at last"))
-    await index_all(database)
-    assert await segments(database) == [(0, 2 * FANOUT + 2)]
-    assert (await ask(database, "needle")).total == 2 * FANOUT + 2
 
 
 async def test_entries_on_both_sides_of_a_block_are_found(database: Database) -> None:

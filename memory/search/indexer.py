@@ -33,6 +33,7 @@ MAX_BYTES: Final = 16_000_000
 """Bytes of content after which a pass takes no further entry, so that memory stays bounded."""
 
 _CHUNK: Final = 250  # entries that are cut while as many are written
+_MANY: Final = 1_000  # entries of a pass that may leave joining to later ones
 _LOCK: Final = "hashtextextended('search index of ' || current_schema(), 0)"
 
 _COLUMNS: Final = (
@@ -197,7 +198,7 @@ async def _filled(work: _Pass, before: Progress, rows: Sequence[Any]) -> Progres
                 growing.add(source, each.counts, length=each.length, weight=each.weight)
                 if not growing.room:
                     growing = await _written(session, before.generation, growing, is_last=False)
-    is_last = len(rows) < work.limit  # or the next pass will have as many
+    is_last = len(rows) < max(work.limit, _MANY)  # or as many are to be expected
     await _written(session, before.generation, growing, is_last=is_last)
     last = rows[-1]
     return replace(

@@ -67,20 +67,22 @@ async def add(session: AsyncSession, generation: int, made: Growing) -> None:
 def due(pieces: Sequence[Piece], *, is_last: bool = True) -> Sequence[Piece]:
     """Return which segments of one block, in order, are to be joined now; none for none.
 
-    A full block becomes one segment. Else the last ones are joined when there are FANOUT that are
-    none of them larger, by powers of FANOUT, than the last: so each entry is written anew a few
-    times at most, and a block has a few dozen segments at most. With more to come at once, unless it
-    ``is_last``, joining is left to what comes: an entry of many is written anew once.
+    A full block becomes one segment. Else the last ones are joined when there are FANOUT of one
+    size, by powers of FANOUT, and none larger behind them: so each entry is written anew a few times
+    at most, and a block has a few dozen segments at most. While more is to come at once, unless it
+    ``is_last``, joining waits for the block: an entry of many is written anew once.
     """
     if len(pieces) > 1 and sum(each.entries for each in pieces) == BLOCK:
         return pieces
     if not pieces or not is_last:
         return ()
-    size = _size(pieces[-1])
-    count = next(
-        (at for at, each in enumerate(reversed(pieces)) if _size(each) > size), len(pieces)
-    )
-    return pieces[len(pieces) - count :] if count >= FANOUT else ()
+    sizes = [_size(each) for each in pieces]
+    for size in range(sizes[-1], max(sizes) + 1):
+        first = next((at for at in range(len(sizes), 0, -1) if sizes[at - 1] > size), 0)
+        like = len(sizes) - first if size == sizes[-1] else sizes[first:].count(size)
+        if like >= FANOUT:
+            return pieces[first:]
+    return ()
 
 
 async def join(session: AsyncSession, generation: int, *, ordinal: int, is_last: bool) -> int:
