@@ -56,10 +56,13 @@ async def test_the_hot_queries_use_their_indexes(database: Database) -> None:
         named = exact.BY_SOURCE_ID.text.replace(":ids", "$1").replace(":most", "$2")
         numbers = list(range(200))
         return [
-            ("pk_search_postings", await plan_of(session, lookup.LOOKUP, ["rare17", "word3"], [])),
             (
                 "pk_search_postings",
-                await plan_of(session, lookup.BEGINNING, "rare1", "rare1\U0010ffff", 100),
+                await plan_of(session, lookup.LOOKUP, ["rare17", "word3"], [], [], [], 100),
+            ),
+            (
+                "pk_search_postings",
+                await plan_of(session, lookup.LOOKUP, [], [], ["rare1"], ["rare1\U0010ffff"], 100),
             ),
             ("pk_search", await plan_of(session, candidates.BY_ORDINAL, 1, numbers)),
             (

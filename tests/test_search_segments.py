@@ -24,11 +24,14 @@ from memory.search.places import pack, stand_in_order, unpack
 from memory.search.postings import FANOUT, Piece, due
 from memory.search.segments import (
     BLOCK,
+    MAX_COUNT,
     Growing,
+    Posting,
     microseconds,
     posting_of,
     segment_of,
     session_code,
+    together,
 )
 from memory.search.source import Source
 
@@ -260,8 +263,23 @@ def test_a_phrase_is_looked_for_where_its_words_stand_densely() -> None:
     segment = segment_of(0, growing.columns())
     terms = {term: posting_of(0, *stored) for term, *stored in growing.postings()}
     found = matches.match([segment], [terms], ["apple", "pear"], [])
-    assert matches.holding_all(found, ["apple", "pear"], most=9) == [1, 4, 0, 3]
-    assert matches.holding_all(found, ["apple", "pear"], most=2) == [1, 4]
+    assert matches.holding_all(found, ["apple", "pear"], below=BLOCK, most=9) == [1, 4, 0, 3]
+    assert matches.holding_all(found, ["apple", "pear"], below=BLOCK, most=2) == [1, 4]
+    assert matches.holding_all(found, ["apple", "pear"], below=0, most=9) == []
+
+
+@given(st.lists(st.dictionaries(st.integers(0, 20), st.integers(1, 255), max_size=9), max_size=4))
+def test_postings_are_united_with_their_counts_added_up(some: list[dict[int, int]]) -> None:
+    expected = sum(map(Counter, some), Counter())
+    postings = [
+        Posting(np.array(sorted(each), dtype=np.intp),
+                np.array([each[at] for at in sorted(each)], dtype=np.uint8))
+        for each in some
+    ]  # fmt: skip
+    found = together(postings, entries=21)
+    assert dict(zip(found.places.tolist(), found.counts.tolist(), strict=True)) == {
+        place: min(count, MAX_COUNT) for place, count in expected.items()
+    }
 
 
 @given(st.lists(st.integers(0, 5)), st.integers(1, 9))
@@ -294,7 +312,7 @@ def test_filters_leave_what_meets_them(
     assert found.places[0].tolist() == expected
     assert found.held == {"apple": len(expected)}
     assert found.frequencies == {"apple": 3}
-    assert matches.holding_all(found, ["apple"], most=9) == expected[::-1]
+    assert matches.holding_all(found, ["apple"], below=BLOCK, most=9) == expected[::-1]
 
 
 POSITIONS = st.dictionaries(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memory.text import MAX_LEXEMES, MAX_QUERY_CHARS, query, snippet, tokens
 from memory.text.cleaning import displayable
-from memory.text.snippets import beginnings
+from memory.text.snippets import signs_of
 from memory.text.words import analyse, chunk_pattern
 
 any_text = st.text(st.characters(exclude_categories=()))
@@ -170,4 +170,4 @@ def test_no_chunk_is_passed_over_that_gives_a_lexeme(written: str) -> None:
         lowered = chunk.replace("\u0130", "i").lower()
         assert len(lowered) == len(chunk)
         for lexeme, _, _ in analyse(normal)[0]:
-            assert beginnings([lexeme]).search(lowered), (chunk, lexeme)
+            assert signs_of([lexeme]).search(lowered), (chunk, lexeme)

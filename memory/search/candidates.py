@@ -54,7 +54,7 @@ class Candidate(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """An indexed entry, and the positions of the lexemes that were read: numbers of words from 0."""
+    """An indexed entry, and where the lexemes that were read stand: numbers of words from 0."""
 
     id: uuid.UUID
     ordinal: int
@@ -93,7 +93,9 @@ async def places(
         Placed(
             row["entry_id"],
             row["ordinal"],
-            unpack(Places(*row[3:]), lexemes, length=row["length"]),
+            unpack(
+                Places(row["lexemes"], row["ends"], row["positions"]), lexemes, length=row["length"]
+            ),
         )
         for row in rows
     ]

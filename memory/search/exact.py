@@ -6,7 +6,6 @@ import unicodedata
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from sqlalchemy import or_, select, text
@@ -19,6 +18,7 @@ from memory.search.places import stand_in_order
 from memory.search.request import Request
 from memory.search.scope import named
 from memory.search.source import COLUMNS, SIZE, Source, searchable, source_of, within
+from memory.search.tail import places_of
 from memory.text import tokens
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "by_id",
     "by_phrase",
     "holds",
+    "recent_with",
     "words_of",
 ]
 
@@ -108,22 +109,34 @@ async def by_phrase(
     """
     words = _placed(phrase)
     lexemes = {lexeme for _, lexeme in words}
-    likeliest = partial(holding_all, matches, lexemes, most=MAX_CHECKED + 1)
-    indexed = [each for each in await asyncio.to_thread(likeliest) if each < first_recent]
+    bounds = {"below": first_recent, "most": MAX_CHECKED + 1}
+    indexed = await asyncio.to_thread(holding_all, matches, lexemes, **bounds)
     in_order: list[uuid.UUID] = []
     checked = 0
     while checked < min(len(indexed), MAX_CHECKED) and len(in_order) <= MAX_VERIFIED:
         some = indexed[checked : min(checked + _CHUNK, MAX_CHECKED)]
         checked += len(some)
         read = await candidates.places(session, generation, some, lexemes)
+        read.sort(key=lambda each: some.index(each.ordinal))
         in_order += [each.id for each in read if stand_in_order(each.places, words)]
     some_ids = Entry.id.in_(in_order[:MAX_VERIFIED])
-    newest = select(Entry.id, SIZE.label("size")).where(some_ids).subquery()
-    chosen = within(newest, newest.c.id.desc(), most=MAX_BYTES)
+    sized = select(Entry.id, SIZE.label("size")).where(some_ids).subquery()
+    chosen = within(sized, sized.c.id.desc(), most=MAX_BYTES)
     rows = await session.execute(select(*COLUMNS).join(chosen, chosen.c.id == Entry.id))
     found = [source_of(row) for row in rows]
     is_complete = checked == len(indexed) and len(found) == len(in_order)
     return Quoted({each.id for each in found if holds(each, phrase)}, is_complete)
+
+
+def recent_with(phrase: str, sources: Sequence[Source]) -> set[uuid.UUID]:
+    """Return those of some entries, which are not indexed yet, that hold the phrase."""
+    words = _placed(phrase)
+    lexemes = {lexeme for _, lexeme in words}
+    return {
+        each.id
+        for each in sources
+        if stand_in_order(places_of(each, lexemes), words) and holds(each, phrase)
+    }
 
 
 def holds(source: Source, phrase: str) -> bool:

@@ -19,6 +19,7 @@ from memory.search.candidates import Candidate
 from memory.search.document import RULES
 from memory.search.gather import Found, gather, with_meaning
 from memory.search.hints import TIME_WORDS
+from memory.search.lookup import MAX_BEGUN
 from memory.search.neighbours import neighbours
 from memory.search.notes import note_of
 from memory.search.request import Request, checked, is_filtered
@@ -63,7 +64,9 @@ async def search(
     return Answer(
         hits=await _hits(session, shown, scores, found, words),
         total=_total(found),
-        total_is_exact=not (found.reach.tail.unindexed or query.truncated or found.cosines),
+        total_is_exact=not (
+            found.reach.tail.unindexed or query.truncated or found.cut or found.cosines
+        ),
         ways=_ways(found),
         unindexed=found.reach.tail.unindexed,
         note=_note(found, request, scores, words),
@@ -95,7 +98,7 @@ async def _scored(session: AsyncSession, found: Found) -> Scores:
 
 async def _places(
     session: AsyncSession, found: Found, close: Sequence[Candidate]
-) -> dict[uuid.UUID, scoring.Places]:
+) -> dict[uuid.UUID, scoring.Positions]:
     """Return where words stand in some entries, as far as that counts for this query."""
     lexemes = list(found.query.words) if len(found.query.words) > 1 else []
     if found.hints.asks_when:
@@ -176,7 +179,7 @@ def _note(found: Found, request: Request, scores: Scores, words: Mapping[str, Wa
             # Many hold the same words.
             closest={frozenset(found.entries[each].counts) for each in scores},
             is_near=bool(found.cosines),
-            phrases=[each.entries for each in found.phrases],
+            phrases=found.phrases,
             named=len(found.ids),
             is_filtered=is_filtered(request),
         )
@@ -185,8 +188,12 @@ def _note(found: Found, request: Request, scores: Scores, words: Mapping[str, Wa
         sentences.append(
             "So many entries hold the words of the phrase that only the likeliest were looked at."
         )
+    sentences += [
+        f"More than {MAX_BEGUN} words begin as {each} does; those in most entries were searched for."
+        for each in found.cut
+    ]
     if found.query.truncated:
-        sentences.append("Only the beginning of this long query was searched for.")
+        sentences.append("Only a part of this long query was searched for.")
     if found.reach.tail.unindexed:
         sentences.append(
             f"{found.reach.tail.unindexed:,} of the newest entries are not indexed yet and were not"

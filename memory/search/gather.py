@@ -11,23 +11,21 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import text
 from memory.search import exact, lookup, matches, meaning, ranked, ranking, tail
+from memory.search.beginnings import letters_of, with_beginnings, words_among, words_of
 from memory.search.candidates import Candidate
 from memory.search.exact import Quoted
 from memory.search.hints import Hints, hints_of, people_among, told_apart
 from memory.search.labels import filters
-from memory.search.matches import Matches, Postings
+from memory.search.matches import Matches
 from memory.search.ranked import Ranked
 from memory.search.reach import Reach, first_recent
 from memory.search.request import Request
 from memory.search.scores import SESSION, term_weights
-from memory.search.segments import Segment, together
 
-__all__ = ["DEPTH", "MAX_PHRASES", "Found", "gather", "with_meaning"]
+__all__ = ["DEPTH", "Found", "gather", "with_meaning"]
 
 DEPTH: Final = 200
-"""Best entries by their words that are looked at closely: order, versions, copies."""
-MAX_PHRASES: Final = 4
-"""Quoted phrases of one query that are looked for."""
+"""Best entries by their words that are looked at: copies, newer versions, who spoke and when."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +33,7 @@ class Found:
     """What matches a query, and what is needed to rank it.
 
     ``entries`` are those worth a look; ``ranked`` knows all. ``shown`` are the lexemes to be
-    marked in a text. ``weights`` are those of the query's lexemes.
+    marked in a text; ``cut`` are the beginnings of more words than were searched for. ``weights`` are those of the query's lexemes.
     """
 
     query: text.Query
@@ -47,6 +45,7 @@ class Found:
     entries: Mapping[uuid.UUID, Candidate]
     ids: Sequence[uuid.UUID]
     phrases: Sequence[Quoted]
+    cut: Sequence[str]
     hints: Hints
     cosines: Mapping[uuid.UUID, float] = field(default_factory=dict)
 
@@ -67,9 +66,8 @@ class Found:
 
 async def gather(session: AsyncSession, request: Request, query: text.Query) -> Found:
     """Find what matches, in the index, in the tail, by id and by phrase."""
-    phrases = query.phrases[:MAX_PHRASES]
-    found = await _matched(session, request, query, phrases)
-    quoted = [await _quoted(session, phrase, found) for phrase in phrases]
+    found = await _matched(session, request, query)
+    quoted = [await _quoted(session, phrase, found) for phrase in query.phrases]
     ids = await exact.by_id(session, query.ids, request)
     named = set(ids).union(*(each.entries for each in quoted)) - found.entries.keys()
     entries = {**found.entries, **await found.reach.by_entry(session, named)}
@@ -77,60 +75,44 @@ async def gather(session: AsyncSession, request: Request, query: text.Query) -> 
     return replace(found, phrases=quoted, ids=ids, entries=entries)
 
 
-async def _matched(
-    session: AsyncSession, request: Request, query: text.Query, phrases: Sequence[str]
-) -> Found:
+async def _matched(session: AsyncSession, request: Request, query: text.Query) -> Found:
     """Find and rank what holds words of the query."""
-    of_phrases = {lexeme for phrase in phrases for lexeme in exact.words_of(phrase)}
+    of_phrases = {lexeme for phrase in query.phrases for lexeme in exact.words_of(phrase)}
     conditions = filters(request)
     labels = [label for condition in conditions for label in condition.labels]
-    begun = {each: await lookup.beginning_with(session, each) for each in query.beginnings}
-    written = {*query.words, *query.terms}.union(*begun.values())
-    terms = [*(written | of_phrases), *labels]
+    terms = [*dict.fromkeys((*query.words, *query.terms, *of_phrases)), *labels]
     # The index before the tail: what is indexed meanwhile is then in both, and not in neither.
-    looked = await lookup.read(session, terms)
+    letters = [letters_of(each) for each in query.beginnings]
+    looked = await lookup.read(session, terms, letters)
     newest = await tail.read(session, looked.progress, request)
-    for beginning in begun:
-        recent = tail.beginning_with(newest.sources, beginning)
-        begun[beginning] |= recent
-        written |= recent
-        terms += recent
+    begun = words_among(looked.postings, query.beginnings)
 
-    def match() -> Matches:
+    def match() -> tuple[Matches, Mapping[str, Collection[str]]]:
+        recent = words_of(newest.sources, query.beginnings)
+        words = {each: begun[each] | recent[each] for each in query.beginnings}
         segment, postings = tail.as_segment(
-            newest.sources, frozenset(terms), first=first_recent(looked.progress)
+            newest.sources, {*terms}.union(*words.values()), first=first_recent(looked.progress)
         )
         segments = (*looked.segments, segment)
         some = [
-            _with_beginnings(each, held, begun)
+            with_beginnings(each, held, words)
             for each, held in zip(segments, (*looked.postings, postings), strict=True)
         ]
         span = {"since": request.since, "until": request.until}
-        return matches.match(segments, some, query.lexemes, conditions, **span)
+        return matches.match(segments, some, query.lexemes, conditions, **span), words
 
-    matched = await asyncio.to_thread(match)
+    matched, words = await asyncio.to_thread(match)
     reach = Reach(progress=looked.progress, tail=newest, matches=matched)
-    return await _ranked(session, request, query, written, reach)
-
-
-def _with_beginnings(
-    segment: Segment, postings: Postings, begun: Mapping[str, Collection[str]]
-) -> Postings:
-    """Add what holds any word that begins as asked, as the posting of one lexeme."""
-    added = {
-        beginning: together(
-            [postings[each] for each in words if each in postings], entries=segment.entries
-        )
-        for beginning, words in begun.items()
-    }
-    return {**postings, **added} if added else postings
+    found = await _ranked(session, request, query, reach)
+    shown = {*query.words, *query.terms}.union(*words.values())
+    cut = [each for each in query.beginnings if len(begun[each]) > lookup.MAX_BEGUN]
+    return replace(found, shown=shown, cut=cut)
 
 
 async def _ranked(
     session: AsyncSession,
     request: Request,
     query: text.Query,
-    shown: Collection[str],
     reach: Reach,
 ) -> Found:
     """Rank what matches; who is named as a speaker shows in the best, and changes the weights."""
@@ -154,7 +136,7 @@ async def _ranked(
         people = named
     return Found(
         query=query,
-        shown=shown,
+        shown=(),
         reach=reach,
         ranked=found,
         weights=weights,
@@ -162,6 +144,7 @@ async def _ranked(
         entries=entries,
         ids=(),
         phrases=(),
+        cut=(),
         hints=hints_of(request.query, people, now=datetime.now(UTC)),
     )
 
@@ -175,7 +158,7 @@ async def _quoted(session: AsyncSession, phrase: str, found: Found) -> Quoted:
         generation=found.reach.progress.generation,
         first_recent=first_recent(found.reach.progress),
     )
-    recent = {each.id for each in found.reach.tail.sources if exact.holds(each, phrase)}
+    recent = await asyncio.to_thread(exact.recent_with, phrase, found.reach.tail.sources)
     return Quoted(indexed.entries | recent, indexed.is_complete)
 
 

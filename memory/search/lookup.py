@@ -15,29 +15,29 @@ from memory.search.document import RULES
 from memory.search.place import Progress
 from memory.search.segments import Columns, Posting, Segment, posting_of, segment_of
 
-__all__ = ["BEGINNING", "LOOKUP", "MAX_BEGUN", "MAX_REMEMBERED", "Looked", "beginning_with", "read"]
+__all__ = ["LOOKUP", "MAX_BEGUN", "MAX_REMEMBERED", "Looked", "read"]
 
 MAX_REMEMBERED: Final = 8_000_000
 """Entries whose columns a process remembers; each takes about 30 bytes."""
 
 MAX_BEGUN: Final = 100
-"""Words with a given beginning that are searched for: those in most entries."""
+"""Words with one beginning that are searched for: those in most entries."""
 
-# An entry of a posting takes one byte of its counts.
-BEGINNING: Final = """
-    SELECT term FROM search_postings
-    WHERE term >= $1 AND term < $2 AND segment = ANY (ARRAY (
-        SELECT id FROM search_segments JOIN search_progress USING (generation)
-        WHERE state = 'live'
-    ))
-    GROUP BY term ORDER BY sum(octet_length(counts)) DESC, term LIMIT $3
-"""
-
-# One statement, so that segments and postings are of one moment, whatever is joined meanwhile.
+# One statement, so that segments and postings are of one moment, whatever is joined meanwhile. An
+# entry of a posting takes one byte of its counts.
 LOOKUP: Final = """
     WITH live AS MATERIALIZED (SELECT * FROM search_progress WHERE state = 'live'),
     pieces AS MATERIALIZED (
         SELECT search_segments.* FROM search_segments JOIN live USING (generation)
+    ),
+    begun AS MATERIALIZED (
+        SELECT words.term FROM unnest($3::text[], $4::text[]) AS asked (first, behind)
+        CROSS JOIN LATERAL (
+            SELECT term FROM search_postings
+            WHERE term >= asked.first AND term < asked.behind
+                AND segment = ANY (ARRAY (SELECT id FROM pieces))
+            GROUP BY term ORDER BY sum(octet_length(counts)) DESC, term LIMIT $5
+        ) AS words
     )
     SELECT live.generation, live.epoch, live.xid::text AS xid, live.seq, live.entries,
         live.total_length, live.rules, pieces.id, pieces.first, pieces.stamp,
@@ -53,7 +53,7 @@ LOOKUP: Final = """
         NULL, NULL, NULL, NULL, NULL,
         search_postings.term, search_postings.places, search_postings.counts
     FROM search_postings
-    WHERE search_postings.term = ANY ($1)
+    WHERE search_postings.term = ANY ($1::text[] || ARRAY (SELECT term FROM begun))
         AND search_postings.segment = ANY (ARRAY (SELECT id FROM pieces))
 """
 
@@ -98,18 +98,17 @@ class _Memory:
 _MEMORY: Final = _Memory()
 
 
-async def beginning_with(session: AsyncSession, beginning: str) -> set[str]:
-    """Return the words of the index that begin so, which a ``*`` ends: those in most entries."""
-    letters = beginning.rstrip("*")
-    behind = letters + chr(sys.maxunicode)
-    rows = await rows_of(session, BEGINNING, letters, behind, MAX_BEGUN)
-    return {row["term"] for row in rows}
+async def read(
+    session: AsyncSession, terms: Sequence[str], beginnings: Sequence[str] = ()
+) -> Looked:
+    """Return what the live index holds of these terms, and of words with these beginnings.
 
-
-async def read(session: AsyncSession, terms: Sequence[str]) -> Looked:
-    """Return what the live index holds of these terms."""
+    Of each beginning it is the MAX_BEGUN words in most entries, and one more if there are more.
+    """
     held = _MEMORY.all()
-    rows = await rows_of(session, LOOKUP, list(terms), list(held))
+    behind = [each + chr(sys.maxunicode) for each in beginnings]
+    values = (list(terms), list(held), list(beginnings), behind, MAX_BEGUN + 1)
+    rows = await rows_of(session, LOOKUP, *values)
     progress = Progress(rules=RULES)
     numbers: dict[int, int] = {}
     segments: list[Segment] = []

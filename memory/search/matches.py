@@ -19,7 +19,7 @@ __all__ = ["Matches", "Postings", "holding_all", "match", "top"]
 
 Postings = Mapping[str, Posting]
 Flags = NDArray[np.bool_]
-Places = NDArray[np.intp]
+Numbers = NDArray[np.intp]
 
 _NONE: Final = np.zeros(0, dtype=np.intp)
 
@@ -36,7 +36,7 @@ class Matches:
     segments: Sequence[Segment]
     postings: Sequence[Postings]
     kept: Sequence[Postings]
-    places: Sequence[Places]
+    places: Sequence[Numbers]
     frequencies: Mapping[str, int]
     held: Mapping[str, int]
 
@@ -95,17 +95,18 @@ def match(
     )
 
 
-def holding_all(matches: Matches, lexemes: Collection[str], *, most: int) -> list[int]:
+def holding_all(matches: Matches, lexemes: Collection[str], *, below: int, most: int) -> list[int]:
     """Return the ordinals of so many matches that hold all of the lexemes, the likeliest first.
 
-    They stand side by side the likelier, the more often all of them stand among few words.
+    They stand side by side the likelier, the more often all of them stand among few words. Segments
+    from ``below`` on are left out.
     """
     keys, ordinals = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
     for segment, some, matching in zip(
         matches.segments, matches.postings, matches.places, strict=True
     ):
         postings = [some[each] for each in lexemes if each in some]
-        if len(postings) < len(lexemes):
+        if segment.first >= below or len(postings) < len(lexemes):
             continue
         left = _flags(segment, [matching])
         for each in postings:
@@ -113,7 +114,8 @@ def holding_all(matches: Matches, lexemes: Collection[str], *, most: int) -> lis
         places = np.flatnonzero(left)
         key = (1 - len(postings)) * np.log(np.maximum(segment.lengths[places], 1))
         for each in postings:
-            key += np.log(each.counts[np.searchsorted(each.places, places)])
+            counts = each.counts[np.searchsorted(each.places, places)]
+            key += np.log(counts.astype(np.float32))
         first = top(key, most)
         keys.append(key[first])
         ordinals.append(places[first] + segment.first)
@@ -122,7 +124,7 @@ def holding_all(matches: Matches, lexemes: Collection[str], *, most: int) -> lis
     return found
 
 
-def top(values: NDArray[Any], count: int) -> Places:
+def top(values: NDArray[Any], count: int) -> Numbers:
     """Return where so many of the highest values stand; of equals, the last ones."""
     if len(values) <= count:
         return np.arange(len(values))
@@ -160,7 +162,7 @@ def _filtered(posting: Posting, allowed: Flags) -> Posting:
     return Posting(posting.places[passes], posting.counts[passes])
 
 
-def _union(segment: Segment, postings: Sequence[Posting]) -> Places:
+def _union(segment: Segment, postings: Sequence[Posting]) -> Numbers:
     """Return the entries that hold any of some terms, in order."""
     if len(postings) < 2:
         return postings[0].places if postings else _NONE
@@ -168,7 +170,7 @@ def _union(segment: Segment, postings: Sequence[Posting]) -> Places:
     return found.astype(np.intp)
 
 
-def _flags(segment: Segment, places: Sequence[Places]) -> Flags:
+def _flags(segment: Segment, places: Sequence[Numbers]) -> Flags:
     flags = np.zeros(segment.entries, dtype=np.bool_)
     for each in places:
         flags[each] = True
@@ -183,7 +185,7 @@ def _sizes(postings: Sequence[Postings], lexemes: Collection[str]) -> dict[str, 
     }
 
 
-def _counts_at(posting: Posting, places: Places) -> Iterator[tuple[int, int]]:
+def _counts_at(posting: Posting, places: Numbers) -> Iterator[tuple[int, int]]:
     """Give those of some places, in order, that a posting has, with their counts."""
     if len(posting.places):
         at = np.minimum(np.searchsorted(posting.places, places), len(posting.places) - 1)

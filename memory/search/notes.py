@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from memory.search.exact import Quoted
 from memory.search.words import Ways, covered
 from memory.text import Query, displayable, query
 
@@ -18,7 +19,7 @@ def note_of(
     held: Mapping[str, int],
     *,
     closest: Collection[AbstractSet[str]],
-    phrases: Sequence[Collection[object]],
+    phrases: Sequence[Quoted],
     named: int,
     is_near: bool,
     is_filtered: bool,
@@ -36,8 +37,9 @@ def note_of(
             return "No entry holds any of the words; these are near in meaning."
         return "No entry matches" + (" with these filters." if is_filtered else ".")
     for phrase, found in zip(parsed.phrases, phrases, strict=False):
-        if not found:
-            return f'No entry holds the phrase "{_shown(phrase)}"; these hold words of it.'
+        if not found.entries:
+            none = "No entry" if found.is_complete else "None of the likeliest entries"
+            return f'{none} holds the phrase "{_shown(phrase)}"; these hold words of it.'
     return _of_words(words, held, closest)
 
 
@@ -58,8 +60,9 @@ def _of_words(
 def _missing_identifier(words: Mapping[str, Ways], held: Mapping[str, int]) -> str:
     """Return the first word typed that looks like an identifier and stands nowhere as a whole."""
     for word in words:
-        whole = query(word).terms[:1]  # the longest form comes first
-        if whole and not held.get(whole[0]):
+        parsed = query(word)
+        whole = parsed.terms[:1]  # the longest form comes first
+        if whole and not any(held.get(each) for each in (*whole, *parsed.beginnings)):
             return word
     return ""
 

@@ -1,7 +1,7 @@
 """How well an entry answers: BM25 over the words, and how they stand in it.
 
 Pure functions, so that entries from the index and entries not yet indexed are scored alike; the
-same sum is taken over whole segments in `memory.search.matches`. The constants were measured on
+same sum is taken over whole segments in `memory.search.ranked`. The constants were measured on
 LoCoMo's questions.
 """
 
@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from memory.search.candidates import Candidate
+from memory.search.segments import MAX_LENGTH
 from memory.search.voices import weight_of
 
 __all__ = ["K1", "SHORT", "B", "adjacency", "bm25", "inverse_frequency", "weights"]
@@ -54,7 +55,7 @@ def bm25(candidate: Candidate, weights: Mapping[str, float], *, average: float) 
 
     Lexemes without weight count nothing; ``average`` is the length of an average entry in words.
     """
-    norm = K1 * (1 - B + B * max(candidate.length, SHORT) / average)
+    norm = K1 * (1 - B + B * min(max(candidate.length, SHORT), MAX_LENGTH) / average)
     gain = 0.0
     for lexeme, count in candidate.counts.items():
         gain += weights.get(lexeme, 0.0) * count / (count + norm)

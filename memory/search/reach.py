@@ -46,24 +46,24 @@ class Reach:
         self, session: AsyncSession, ids: Collection[uuid.UUID]
     ) -> dict[uuid.UUID, Candidate]:
         """Return those of these entries that are indexed or among the newest."""
-        found = await candidates.read_entries(session, self.progress.generation, ids)
+        read = await candidates.read_entries(session, self.progress.generation, ids)
+        # What was indexed since has the number of another entry here.
+        found = [each for each in read if each.ordinal < self.progress.entries]
         found += [self._recent(at) for at, each in enumerate(self.tail.sources) if each.id in ids]
         return self._counted(found)
 
     async def unnumbered(
         self, session: AsyncSession, ids: Collection[uuid.UUID]
     ) -> dict[uuid.UUID, Candidate]:
-        """Return entries that are neither indexed nor among the newest, from the ledger."""
+        """Return entries that are neither indexed nor among the newest, from the ledger.
+
+        What of the query they hold is not looked up.
+        """
         if not ids:
             return {}
         rows = await session.execute(select(*COLUMNS).where(Entry.id.in_(ids)))
-        lexemes = self.matches.frequencies.keys()
-        found: dict[uuid.UUID, Candidate] = {}
-        for source in map(source_of, rows):
-            counts = {word: len(at) for word, at in tail.places_of(source, lexemes).items()}
-            candidate = tail.candidate_of(source, ordinal=UNNUMBERED)
-            found[source.id] = candidate._replace(counts=counts)
-        return found
+        found = [tail.candidate_of(source_of(row), ordinal=UNNUMBERED) for row in rows]
+        return {each.id: each for each in found}
 
     async def places(
         self, session: AsyncSession, entries: Sequence[Candidate], lexemes: Collection[str]

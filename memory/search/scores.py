@@ -28,7 +28,7 @@ __all__ = [
 
 Parts = dict[str, float]
 Scores = dict[uuid.UUID, Parts]
-Places = Mapping[str, Collection[int]]
+Positions = Mapping[str, Collection[int]]
 
 
 class Own(NamedTuple):
@@ -129,7 +129,7 @@ def add_order(
     scores: Scores,
     own: Own,
     entries: Mapping[uuid.UUID, Candidate],
-    placed: Mapping[uuid.UUID, Places],
+    placed: Mapping[uuid.UUID, Positions],
     words: Sequence[str],
 ) -> None:
     """Add what it gives that the words of the query stand side by side, as far as it is known."""
@@ -175,7 +175,7 @@ def add_neighbours(scores: Scores, beside: Mapping[uuid.UUID, Iterable[tuple[flo
 def add_hints(
     scores: Scores,
     entries: Mapping[uuid.UUID, Candidate],
-    placed: Mapping[uuid.UUID, Places],
+    placed: Mapping[uuid.UUID, Positions],
     hints: Hints,
 ) -> None:
     """Add what it gives to be by the one, and of the time, that the question names."""

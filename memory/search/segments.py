@@ -24,6 +24,7 @@ from memory.search.voices import is_prose
 __all__ = [
     "BLOCK",
     "MAX_COUNT",
+    "MAX_LENGTH",
     "Columns",
     "Growing",
     "Posting",
@@ -40,7 +41,8 @@ BLOCK: Final = 65_536
 MAX_COUNT: Final = 255
 """A term's occurrences in one entry are counted up to here."""
 
-_MAX_LENGTH: Final = 65_535  # words of one entry, as far as its length matters to its score
+MAX_LENGTH: Final = 65_535
+"""Words of one entry, as far as its length matters to its score."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MASK: Final = BLOCK - 1
 
@@ -129,7 +131,7 @@ class Growing:
 
     def add(self, source: Source, counts: Mapping[str, int], *, length: int, weight: float) -> None:
         """Add the next entry with its terms, how often each occurs; there must be room."""
-        self._lengths.append(min(length, _MAX_LENGTH))
+        self._lengths.append(min(length, MAX_LENGTH))
         self._weights.append(round(100 * weight))
         self._times.append(microseconds(source.occurred_at))
         self._sessions.append(session_code(source.session_id))

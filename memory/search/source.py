@@ -49,7 +49,7 @@ COLUMNS: Final[tuple[ColumnElement[Any], ...]] = (
     # 64 bits tell the few hundred entries of one answer apart.
     func.hashtextextended(func.concat(Entry.key, "\n", Entry.content), 0).label("said"),
 )
-"""The columns of a Source: a content of any size costs what is searched of it."""
+"""The columns of a Source; for the hash a content is read whole."""
 
 SIZE: Final[ColumnElement[int]] = func.least(func.octet_length(Entry.content), _MAX_CHARS)
 """About the bytes of a Source; known without reading the content."""

@@ -26,10 +26,10 @@ __all__ = [
     "MAX_ENTRIES",
     "Tail",
     "as_segment",
-    "beginning_with",
     "candidate_of",
     "places_of",
     "read",
+    "words_of",
 ]
 
 MAX_ENTRIES: Final = 500
@@ -54,7 +54,7 @@ async def read(session: AsyncSession, progress: Progress, request: Request) -> T
     newest = _newest(progress)
     seen = await session.scalar(select(func.count()).select_from(newest))
     found = select(*COLUMNS).join(newest, newest.c.id == Entry.id).where(*scope(request))
-    rows = await session.execute(found)
+    rows = await session.execute(found.order_by(Entry.epoch, Entry.xid, Entry.seq))
     return Tail([source_of(row) for row in rows], max(0, waiting - int(seen or 0)))
 
 
@@ -76,14 +76,10 @@ def as_segment(
     return segment_of(first, growing.columns()), postings
 
 
-def beginning_with(sources: Sequence[Source], beginning: str) -> set[str]:
-    """Return the words of some entries that begin so; a ``*`` ends the beginning."""
-    letters = beginning.rstrip("*")
+def words_of(sources: Sequence[Source]) -> set[str]:
+    """Return all words of some entries."""
     return {
-        lexeme
-        for source in sources
-        for lexeme in _tokens(source.id, searchable(source)).positions
-        if lexeme.startswith(letters)
+        lexeme for source in sources for lexeme in _tokens(source.id, searchable(source)).positions
     }
 
 
@@ -119,7 +115,7 @@ def _newest(progress: Progress) -> Subquery:
     return within(newest, *order, most=MAX_BYTES)
 
 
-@lru_cache(maxsize=MAX_ENTRIES)
+@lru_cache(maxsize=2 * MAX_ENTRIES)  # so that a new entry does not push out the next one
 def _tokens(_entry_id: uuid.UUID, searched: str) -> text.Tokens:
     """Cut a text once for all searches until it is indexed."""
     return text.tokens(searched)

@@ -2,7 +2,7 @@
 
 from memory.text.cleaning import MAX_DEPTH, clean, clean_json, displayable, is_storable, rebuild
 from memory.text.folding import fold
-from memory.text.queries import MAX_LEXEMES, MAX_QUERY_CHARS, Query, query
+from memory.text.queries import MAX_LEXEMES, MAX_PHRASES, MAX_QUERY_CHARS, Query, query
 from memory.text.snippets import snippet
 from memory.text.tokeniser import MAX_CHARS, MAX_TOKENS, Tokens, tokens
 
@@ -10,6 +10,7 @@ __all__ = [
     "MAX_CHARS",
     "MAX_DEPTH",
     "MAX_LEXEMES",
+    "MAX_PHRASES",
     "MAX_QUERY_CHARS",
     "MAX_TOKENS",
     "Query",

@@ -9,15 +9,16 @@ from memory.text.folding import fold
 from memory.text.tokeniser import prepared
 from memory.text.words import analyse, runs
 
-__all__ = ["MAX_BEGINNINGS", "MAX_LEXEMES", "MAX_QUERY_CHARS", "Query", "query"]
+__all__ = ["MAX_BEGINNINGS", "MAX_LEXEMES", "MAX_PHRASES", "MAX_QUERY_CHARS", "Query", "query"]
 
 MAX_QUERY_CHARS: Final = 4_000
 """Characters of a query that are read."""
 MAX_LEXEMES: Final = 64
 """Words, and as many identifiers, that are searched for."""
-
 MAX_BEGINNINGS: Final = 4
 """Words of which only the beginning is given."""
+MAX_PHRASES: Final = 4
+"""Quoted phrases that are looked for."""
 
 # Not the stars of **bold**, of globs, or between factors.
 _BEGUN: Final = re.compile(r"(?<![\w*])(\w{3,32})\*(?![\w*])")
@@ -49,7 +50,7 @@ class Query:
 
     def __bool__(self) -> bool:
         """Tell whether anything can be searched for."""
-        return bool(self.words or self.terms)
+        return bool(self.lexemes)
 
     @property
     def lexemes(self) -> tuple[str, ...]:
@@ -70,13 +71,17 @@ def query(text: str) -> Query:
     for run in runs(normal):
         for lexeme, _, kind in analyse(run)[0]:
             (terms if kind == "exact" else words)[lexeme] = None
+    phrases, beginnings = _phrases(text), _beginnings(normal)
     return Query(
         words=tuple(words)[:MAX_LEXEMES],
         terms=tuple(terms)[:MAX_LEXEMES],
-        phrases=_phrases(text),
-        beginnings=_beginnings(normal),
+        phrases=phrases[:MAX_PHRASES],
+        beginnings=beginnings[:MAX_BEGINNINGS],
         ids=_ids(text),
-        truncated=truncated or len(words) > MAX_LEXEMES or len(terms) > MAX_LEXEMES,
+        truncated=truncated
+        or max(len(words), len(terms)) > MAX_LEXEMES
+        or len(phrases) > MAX_PHRASES
+        or len(beginnings) > MAX_BEGINNINGS,
     )
 
 
@@ -87,7 +92,7 @@ def _phrases(text: str) -> tuple[str, ...]:
 
 def _beginnings(normal: str) -> tuple[str, ...]:
     found = (f"{fold(begun)}*" for begun in _BEGUN.findall(normal))
-    return tuple(dict.fromkeys(found))[:MAX_BEGINNINGS]
+    return tuple(dict.fromkeys(found))
 
 
 def _is_searchable(text: str) -> bool:

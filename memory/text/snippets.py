@@ -11,7 +11,7 @@ from memory.text.cleaning import displayable
 from memory.text.tokeniser import MAX_CHARS, without_data
 from memory.text.words import analyse, chunk_pattern, run_pattern
 
-__all__ = ["MARKS", "MAX_MATCHES", "beginnings", "snippet"]
+__all__ = ["MARKS", "MAX_MATCHES", "signs_of", "snippet"]
 
 MARKS: Final = ("\u00ab", "\u00bb")
 """What stands before and behind a match; a text's own are shown as single ones."""
@@ -23,6 +23,7 @@ _SINGLE: Final = ("\u2039", "\u203a")
 CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
 _LETTERS: Final = re.compile(r"[^\W_]+")
 _SHORT_STEM: Final = 3
+_STEP: Final = 16  # characters that are looked back at first, and times as many each time again
 _SPACE: Final = re.compile(r"\s+")
 _LONGEST_STEP: Final = 24  # characters that are given up to end between two words
 
@@ -43,7 +44,7 @@ def snippet(
 ) -> str:
     """Return the passage with the most distinct terms, its matches between marks.
 
-    ``terms`` are lexemes, as ``Query.lexemes`` gives them. At most ``width`` code points of the
+    ``terms`` are lexemes, as ``Query.words`` and ``Query.terms`` give them. At most ``width`` code points of the
     text, cleaned for display, in one line; besides them the marks, and "…" where text is cut off.
     Without a match it is the beginning of the text. Marks of the text's own give way to single
     ones, so that no text can pretend a match.
@@ -73,7 +74,7 @@ def _matches(text: str, terms: frozenset[str]) -> list[_Match]:
     found: list[_Match] = []
     if not terms:
         return found
-    for chunk in _promising(without_data(text), beginnings(terms)):
+    for chunk in _promising(without_data(text), signs_of(terms)):
         written = chunk[0]
         normal = written if written.isascii() else unicodedata.normalize("NFKC", written)
         hits = terms.intersection([lexeme for lexeme, _, _ in analyse(normal)[0]])
@@ -96,23 +97,39 @@ def _promising(text: str, signs: re.Pattern[str]) -> Iterator[re.Match[str]]:
         if run is None:
             at = sign.end()
             continue
-        while begin > at and runs.match(text, begin - 1, begin):
-            begin -= 1
+        begin = _begin_of_run(runs, text, at, begin)
         at = run.end()
         yield from chunks.finditer(text, begin, at)
 
 
-def beginnings(terms: Collection[str]) -> re.Pattern[str]:
+def _begin_of_run(runs: re.Pattern[str], text: str, least: int, inside: int) -> int:
+    """Return where the run begins that a place lies in; it does before ``least`` at the earliest."""
+    width = _STEP
+    while True:
+        low = max(least, inside - width)
+        begin = inside
+        for run in runs.finditer(text, low, inside):
+            begin = run.start() if run.end() == inside else inside
+        if begin > low or low == least:
+            return begin
+        width *= _STEP
+
+
+def signs_of(terms: Collection[str]) -> re.Pattern[str]:
     """Return what stands, in lower case, in every chunk that gives one of some lexemes.
 
     Taking chunks apart costs ten times as much as looking for the lexemes' first letters. What is
-    not ASCII may become anything. A stem of four letters begins as its word does; a shorter one may share the first letter alone
-    (die, from dying).
+    not ASCII may become anything. A stem of four letters begins as its word does; a shorter one may
+    share the first letter alone (die, from dying).
     """
-    first = (_LETTERS.search(term) for term in terms)
-    letters = [found[0] for found in first if found and found[0].isascii()]
-    begun = sorted({each[: 3 if len(each) > _SHORT_STEM else 1] for each in letters})
-    return re.compile("|".join([*map(re.escape, begun), r"[^\x00-\x7f]"]))
+    begun: set[str] = set()
+    for term in terms:
+        letters = _LETTERS.search(term)
+        if letters is None:
+            begun.add(term)
+        elif letters[0].isascii():
+            begun.add(letters[0][: 3 if len(letters[0]) > _SHORT_STEM else 1])
+    return re.compile("|".join([*map(re.escape, sorted(begun)), r"[^\x00-\x7f]"]))
 
 
 def _spans(chunk: re.Match[str], hits: frozenset[str]) -> Sequence[_Match]:
