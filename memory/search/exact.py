@@ -102,7 +102,7 @@ def words_of(phrase: str) -> list[str]:
 async def by_phrase(
     session: AsyncSession, phrase: str, matches: Matches, *, generation: int, first_recent: int
 ) -> Quoted:
-    """Return the indexed entries whose text holds the phrase as it was written, as far as looked at.
+    """Return the indexed entries whose text holds the phrase as it was written, among the likeliest.
 
     Letter case and white space do not count. The index finds the words and their order, the text
     proves the phrase. Numbers from ``first_recent`` on are of entries that are not indexed.

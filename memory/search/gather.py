@@ -32,8 +32,9 @@ DEPTH: Final = 200
 class Found:
     """What matches a query, and what is needed to rank it.
 
-    ``entries`` are those worth a look; ``ranked`` knows all. ``shown`` are the lexemes to be
-    marked in a text; ``cut`` are the beginnings of more words than were searched for. ``weights`` are those of the query's lexemes.
+    ``entries`` are those worth a look; ``ranked`` knows all. ``shown`` are the lexemes to be marked
+    in a text; ``cut`` are the beginnings of more words than were searched for. ``weights`` are
+    those of the query's lexemes.
     """
 
     query: text.Query

@@ -48,9 +48,9 @@ _log = log.get(__name__)
 class Indexed:
     """What one pass did.
 
-    ``count`` entries were indexed; ``remaining`` are still to do (counted up to `place.COUNT_LIMIT`). ``is_anew`` says that the
-    index is being filled anew beside the one that answers; ``is_busy`` that another process is
-    indexing, so that this one did nothing.
+    ``count`` entries were indexed; ``remaining`` are still to do (counted up to
+    `place.COUNT_LIMIT`). ``is_anew`` says that the index is being filled anew beside the one that
+    answers; ``is_busy`` that another process is indexing, so that this one did nothing.
     """
 
     count: int

@@ -56,7 +56,7 @@ def _sessions_of(segment: Segment, ordinals: NDArray[np.int64]) -> NDArray[np.ui
 
 
 def _rows(segment: Segment, sessions: NDArray[np.uint64]) -> tuple[NDArray[np.int64], ...]:
-    """Return session, time, number and whether it is prose of the sessions' entries in a segment."""
+    """Return session, time, number and whether it is prose of these sessions' entries."""
     at = np.searchsorted(segment.sessions, sessions)
     inside = at < len(segment.sessions)
     codes = at[inside][segment.sessions[at[inside]] == sessions[inside]]

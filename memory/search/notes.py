@@ -27,8 +27,8 @@ def note_of(
     """Return one sentence when nothing matched exactly, else an empty text.
 
     ``held`` counts for each lexeme the entries that hold it; ``closest`` are the lexemes of the
-    best of them, ``phrases`` those found for each of the query's; ``named`` counts those found by id; ``is_near``
-    tells of entries near in meaning.
+    best of them, ``phrases`` what was found for each of the query's; ``named`` counts those found by
+    id; ``is_near`` tells of entries near in meaning.
     """
     if named:
         return ""

@@ -15,7 +15,8 @@ FANOUT: Final = 8
 """Segments of like size that are joined into one."""
 
 _NEW: Final = text("""
-    INSERT INTO search_segments (generation, first, entries, lengths, weights, times, sessions, spoken)
+    INSERT INTO search_segments
+        (generation, first, entries, lengths, weights, times, sessions, spoken)
     VALUES (:generation, :first, :entries, :lengths, :weights, :times, :sessions, :spoken)
     RETURNING id
 """)
@@ -24,7 +25,8 @@ _PIECES: Final = text("""
     WHERE generation = :generation AND first >= :block ORDER BY first
 """)
 _JOINED: Final = text("""
-    INSERT INTO search_segments (generation, first, entries, lengths, weights, times, sessions, spoken)
+    INSERT INTO search_segments
+        (generation, first, entries, lengths, weights, times, sessions, spoken)
     SELECT generation, min(first), sum(entries), string_agg(lengths, '' ORDER BY first),
         string_agg(weights, '' ORDER BY first), string_agg(times, '' ORDER BY first),
         string_agg(sessions, '' ORDER BY first), string_agg(spoken, '' ORDER BY first)

@@ -91,7 +91,7 @@ def of_words(
     average: float,
     cosines: Mapping[uuid.UUID, float] = _NO_COSINES,
 ) -> tuple[Scores, Own]:
-    """Return the scores of entries by their words and sessions, the best first, and what each has alone.
+    """Return the scores of entries by words and sessions, best first, and what each has alone.
 
     The best entry's words and identifiers give 1 together; with ``cosines`` they give WORDS, and
     the nearest meaning gives the rest. Both are spread from 0 to 1 first (measured: a sum of these

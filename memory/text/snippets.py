@@ -44,10 +44,10 @@ def snippet(
 ) -> str:
     """Return the passage with the most distinct terms, its matches between marks.
 
-    ``terms`` are lexemes, as ``Query.words`` and ``Query.terms`` give them. At most ``width`` code points of the
-    text, cleaned for display, in one line; besides them the marks, and "…" where text is cut off.
-    Without a match it is the beginning of the text. Marks of the text's own give way to single
-    ones, so that no text can pretend a match.
+    ``terms`` are lexemes, as ``Query.words`` and ``Query.terms`` give them. At most ``width`` code
+    points of the text, cleaned for display, in one line; besides them the marks, and "…" where text
+    is cut off. Without a match it is the beginning of the text. Marks of the text's own give way to
+    single ones, so that no text can pretend a match.
     """
     shown = displayable(text[:MAX_CHARS])
     for mark, single in zip(MARKS, _SINGLE, strict=True):
