@@ -58,11 +58,13 @@ async def test_the_hot_queries_use_their_indexes(database: Database) -> None:
         return [
             (
                 "pk_search_postings",
-                await plan_of(session, lookup.LOOKUP, ["rare17", "word3"], [], [], [], 100),
+                await plan_of(session, lookup.LOOKUP, ["rare17", "word3"], [], [], [], 100, [], []),
             ),
             (
                 "pk_search_postings",
-                await plan_of(session, lookup.LOOKUP, [], [], ["rare1"], ["rare1\U0010ffff"], 100),
+                await plan_of(
+                    session, lookup.LOOKUP, [], [], ["rare1"], ["rare1\U0010ffff"], 100, [], []
+                ),
             ),
             ("pk_search", await plan_of(session, candidates.BY_ORDINAL, 1, numbers)),
             (

@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from memory import search
 from memory.database import Database
-from memory.search import lookup, matches, place, postings, ranked, ranking
+from memory.search import matches, place, postings, ranked, ranking, remembered
 from memory.search.document import RULES
 from memory.search.labels import Condition
 from memory.search.place import Progress, State
@@ -155,12 +155,37 @@ async def test_a_search_while_segments_are_joined_misses_nothing(database: Datab
 async def test_columns_that_are_not_remembered_are_read_again(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup, "MAX_REMEMBERED", 1)
+    monkeypatch.setattr(remembered, "MAX_ENTRIES", 1)
     for number in range(3):
         await append(database, message(f"needle {number}"))
         await index_all(database)
     for _ in range(2):
         assert (await ask(database, "needle")).total == 3
+
+
+async def test_long_postings_are_read_once_and_short_ones_each_time(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remembered, "LONG", 2)
+    drafts = [message("needle one"), message("needle two"), message("pin three")]
+    await append(database, *drafts)
+    await index_all(database)
+    assert [(await ask(database, each)).total for each in ("needle", "pin", "one")] == [2, 1, 1]
+    spoil = text("UPDATE search_postings SET places = '', counts = ''")
+    await database.transact(lambda session: session.execute(spoil))
+    assert [(await ask(database, each)).total for each in ("needle", "pin", "needle pin")] == [
+        2,
+        0,
+        2,
+    ]
+    await append(database, message("needle four"))
+    await index_all(database)
+    assert (await ask(database, "needle")).total == 3
+    monkeypatch.setattr(remembered, "MAX_BYTES", 0)
+    await append(database, message("needle five"), message("needle six"))
+    await index_all(database)
+    assert (await ask(database, "needle")).total == 5
+    assert (await ask(database, "needle")).total == 3
 
 
 def source_of(number: int, session: int) -> Source:

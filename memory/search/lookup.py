@@ -2,10 +2,8 @@
 
 import sys
 import uuid
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from threading import Lock
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -13,12 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from memory.database.statements import rows_of
 from memory.search.document import RULES
 from memory.search.place import Progress
+from memory.search.remembered import Remembered, Stored
 from memory.search.segments import Columns, Posting, Segment, posting_of, segment_of
 
-__all__ = ["LOOKUP", "MAX_BEGUN", "MAX_REMEMBERED", "Looked", "read"]
-
-MAX_REMEMBERED: Final = 8_000_000
-"""Entries whose columns a process remembers; each takes about 30 bytes."""
+__all__ = ["LOOKUP", "MAX_BEGUN", "Looked", "read"]
 
 MAX_BEGUN: Final = 100
 """Words with one beginning that are searched for: those in most entries."""
@@ -51,8 +47,15 @@ LOOKUP: Final = """
     UNION ALL
     SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, search_postings.segment, NULL, NULL,
         NULL, NULL, NULL, NULL, NULL,
-        search_postings.term, search_postings.places, search_postings.counts
-    FROM search_postings
+        search_postings.term,
+        CASE WHEN known.is_so THEN NULL ELSE search_postings.places END,
+        CASE WHEN known.is_so THEN NULL ELSE search_postings.counts END
+    FROM search_postings CROSS JOIN LATERAL (
+        SELECT (search_postings.term, search_postings.segment) IN (
+            SELECT given.term, pieces.id FROM unnest($6::text[], $7::uuid[]) AS given (term, stamp)
+            JOIN pieces USING (stamp)
+        ) AS is_so
+    ) AS known
     WHERE search_postings.term = ANY ($1::text[] || ARRAY (SELECT term FROM begun))
         AND search_postings.segment = ANY (ARRAY (SELECT id FROM pieces))
 """
@@ -70,32 +73,7 @@ class Looked:
     postings: Sequence[Mapping[str, Posting]]
 
 
-@dataclass(slots=True)
-class _Memory:
-    """Segments by their stamps, those used last; a stamp never means another segment."""
-
-    segments: OrderedDict[uuid.UUID, Segment] = field(default_factory=OrderedDict)
-    entries: int = 0
-    lock: Lock = field(default_factory=Lock)
-
-    def all(self) -> dict[uuid.UUID, Segment]:
-        """Return every segment that is remembered."""
-        with self.lock:
-            return dict(self.segments)
-
-    def keep(self, stamp: uuid.UUID, segment: Segment) -> None:
-        """Remember a segment as the one used last, and forget others where there are too many."""
-        with self.lock:
-            if stamp not in self.segments:
-                self.entries += segment.entries
-            self.segments[stamp] = segment
-            self.segments.move_to_end(stamp)
-            while self.entries > MAX_REMEMBERED and len(self.segments) > 1:
-                _, oldest = self.segments.popitem(last=False)
-                self.entries -= oldest.entries
-
-
-_MEMORY: Final = _Memory()
+_REMEMBERED: Final = Remembered()
 
 
 async def read(
@@ -105,34 +83,41 @@ async def read(
 
     Of each beginning it is the MAX_BEGUN words in most entries, and one more if there are more.
     """
-    held = _MEMORY.all()
+    held, known = _REMEMBERED.segments(), _REMEMBERED.postings(terms)
     behind = [each + chr(sys.maxunicode) for each in beginnings]
     values = (list(terms), list(held), list(beginnings), behind, MAX_BEGUN + 1)
-    rows = await rows_of(session, LOOKUP, *values)
+    given = ([term for _, term in known], [stamp for stamp, _ in known])
+    rows = await rows_of(session, LOOKUP, *values, *given)
     progress = Progress(rules=RULES)
     numbers: dict[int, int] = {}
+    stamps: list[uuid.UUID] = []
     segments: list[Segment] = []
-    postings: list[dict[str, Posting]] = []
     for row in rows:
-        if row["term"] is not None:
-            continue
-        progress = Progress(**{name: int(row[name]) for name in Progress.__slots__})
-        if row["id"] is not None:
-            numbers[row["id"]] = len(segments)
-            segments.append(_segment(row, held))
-            postings.append({})
+        if row["generation"] is not None:
+            progress = Progress(**{name: int(row[name]) for name in Progress.__slots__})
+            if row["id"] is not None:
+                numbers[row["id"]] = len(segments)
+                stamps.append(row["stamp"])
+                segments.append(_segment(row, held))
+    postings: list[dict[str, Posting]] = [{} for _ in segments]
     for row in rows:
-        if row["term"] is not None:
+        if (term := row["term"]) is not None:
             at = numbers[row["id"]]
-            posting = posting_of(segments[at].first, row["places"], row["counts"])
-            postings[at][row["term"]] = posting
+            stored = _stored(row, known.get((stamps[at], term)))
+            _REMEMBERED.keep_posting(stamps[at], term, stored)
+            postings[at][term] = posting_of(segments[at].first, *stored)
     return Looked(progress, segments, postings)
 
 
 def _segment(row: Any, held: Mapping[uuid.UUID, Segment]) -> Segment:
-    """Return a row's segment, from memory or from its columns."""
+    """Return a row's segment, as it is remembered or from its columns."""
     segment = held.get(row["stamp"])
     if segment is None:
         segment = segment_of(row["first"], Columns(*(row[name] for name in Columns._fields)))
-    _MEMORY.keep(row["stamp"], segment)
+    _REMEMBERED.keep_segment(row["stamp"], segment)
     return segment
+
+
+def _stored(row: Any, known: Stored | None) -> Stored:
+    """Return a row's posting, as it is remembered or as it was read."""
+    return known if known is not None else Stored(row["places"], row["counts"])
