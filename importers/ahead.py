@@ -9,10 +9,12 @@ from typing import Final, Self
 from importers.base import BATCH_BYTES
 from importers.ready import Read
 
-__all__ = ["AHEAD_BYTES", "Ahead"]
+__all__ = ["AHEAD_BYTES", "AHEAD_ROUNDS", "Ahead"]
 
 AHEAD_BYTES: Final = 2 * BATCH_BYTES
 """While so much waits to be stored nothing more is read; a round is about BATCH_BYTES."""
+AHEAD_ROUNDS: Final = 8
+"""While so many rounds wait nothing more is read either: one of damaged lines counts for little."""
 
 
 @dataclass(slots=True)
@@ -27,6 +29,7 @@ class Ahead:
     _rounds: asyncio.Queue[list[Read]] = field(default_factory=asyncio.Queue)
     _room: threading.Condition = field(default_factory=threading.Condition)
     _waiting: int = 0  # bytes
+    _count: int = 0  # rounds
     _is_over: bool = False
     _reading: "asyncio.Future[None]" = field(init=False)
 
@@ -48,6 +51,7 @@ class Ahead:
         found = await self._rounds.get()
         with self._room:
             self._waiting -= _size(found)
+            self._count -= bool(found)
             self._room.notify()
         if not found:
             await self._reading
@@ -59,6 +63,7 @@ class Ahead:
             while self._may_read() and (found := self.read_round()):
                 with self._room:
                     self._waiting += _size(found)
+                    self._count += 1
                 loop.call_soon_threadsafe(self._rounds.put_nowait, found)
         finally:
             loop.call_soon_threadsafe(self._rounds.put_nowait, [])
@@ -66,8 +71,12 @@ class Ahead:
     def _may_read(self) -> bool:
         """Wait until there is room for another round; return whether one is still wanted."""
         with self._room:
-            self._room.wait_for(lambda: self._is_over or self._waiting < AHEAD_BYTES)
+            self._room.wait_for(self._is_room)
             return not self._is_over
+
+    def _is_room(self) -> bool:
+        is_little = self._waiting < AHEAD_BYTES and self._count < AHEAD_ROUNDS
+        return self._is_over or is_little
 
 
 def _size(found: list[Read]) -> int:

@@ -87,7 +87,8 @@ class Batch:
     where ``imported`` are the records that gave at least one draft or session. ``state`` is the
     JSON-safe checkpoint after the last record read. ``events`` say what happened to the source
     itself (truncated, replaced ...). ``finished`` is false when more can be read at once.
-    ``edge`` is the attribute that a session gets when its leading records are another's.
+    ``edge`` is the attribute that a session gets when its leading records are another's. ``size``
+    is about how many bytes of the store were read for it.
     """
 
     records: int = 0
@@ -100,6 +101,7 @@ class Batch:
     state: dict[str, Any] = field(default_factory=dict)
     finished: bool = True
     edge: str = "forked_from"
+    size: int = 0
 
 
 class Importer(Protocol):

@@ -39,8 +39,8 @@ class Flow:
     """One client's part of a pass.
 
     ``states`` are the checkpoints as they are stored; they are brought up to date. ``client`` is
-    told what is done, and ``progress`` how far this has come. ``stop`` ends it between two batches;
-    so does ``interrupt``, which is asked before each transaction, and ``is_interrupted`` says so.
+    told what is done, and ``progress`` how far this has come. ``stop`` ends it between two transactions;
+    so does ``interrupt``, which is asked after each one, and ``is_interrupted`` says so.
     """
 
     database: Database
@@ -64,12 +64,20 @@ class Flow:
     async def run(self) -> None:
         """Read everything that is new, and store it. Raises LedgerError."""
         async with Ahead(self._read_some) as ahead:
-            while (reads := await ahead.next()) and not self._is_to_end():
+            # What is in hand is stored first: a pass that is always interrupted comes forward too.
+            while reads := await ahead.next():
                 wanted = [each for each in reads if each.ready.source.key not in self._failed]
                 for each in wanted:
-                    self.client.count_read(each.batch)
+                    self._count_read(each)
                 await self._keep_all(wanted)
                 self._tell()
+                if self._is_to_end():
+                    break
+
+    def _count_read(self, read: Read) -> None:
+        self.client.count_read(read.batch)
+        if any(read.strange):
+            self.client.warn(str(read.ready.source.path), *read.strange)
 
     def _is_to_end(self) -> bool:
         """Tell whether what was read ahead is to be left to the next pass."""
@@ -144,8 +152,6 @@ class Flow:
         if isinstance(found, Unread):
             self.client.fail_because(path, found.reason)
             return None
-        if found and any(found.strange):
-            self.client.warn(path, *found.strange)
         return found
 
 

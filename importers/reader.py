@@ -1,8 +1,8 @@
 """A process of its own that reads ahead: what is large is read and redacted on a second core.
 
 It is asked for one batch at a time and answers before it is asked again, so that the order stays
-that of the pass and no more than one batch is on the line. It stores nothing: whenever it is killed,
-what it read is read again. Small passes start none.
+that of the pass and no more than one batch is on the line. It stores nothing: whenever it is
+killed, what it read is read again. Small passes start none.
 """
 
 import sys
@@ -61,8 +61,9 @@ class Reader:
 
         Raises ReaderDied; another process reads the next one then.
         """
-        if self._is_for_child(source) and (self._child is not None or self._start()):
-            found = self._ask(importer, source, stored)
+        child = None if self._is_for_here(source) else self._ready()
+        if child is not None:
+            found = self._ask(child, importer, source, stored)
         else:
             found = read(
                 importer, source, stored, machine=self.machine, is_elsewhere=self.is_elsewhere
@@ -71,33 +72,36 @@ class Reader:
             self._size += found.size
         return found
 
-    def _is_for_child(self, source: Source) -> bool:
-        """Tell whether another process is to read this; it is started some time before."""
-        if self._size < START_BYTES or not self._is_possible or _is_small(source.path):
-            return False
-        if self._starting is None and self._child is None:
-            self._starting = _Child(machine=self.machine, is_elsewhere=self.is_elsewhere)
-        return self._size >= 2 * START_BYTES
+    def _is_for_here(self, source: Source) -> bool:
+        """Tell whether this process is to read a source."""
+        return self._size < START_BYTES or not self._is_possible or _is_small(source.path)
 
-    def _start(self) -> bool:
-        """Wait for the process that was started; return whether it can be asked."""
-        child, self._starting = self._starting, None
-        if child is not None and child.begin():
-            self._child = child
-            return True
-        if child is not None:
-            child.close()
+    def _ready(self) -> "_Child | None":
+        """Return the process that reads ahead; it is started some time before it is asked."""
+        if self._child is None and self._starting is None:
+            try:
+                self._starting = _Child(machine=self.machine, is_elsewhere=self.is_elsewhere)
+            except OSError:
+                self._give_up()
+                return None
+        if self._child is None and self._starting is not None and self._size >= 2 * START_BYTES:
+            starting, self._starting = self._starting, None
+            if not starting.begin():
+                starting.close()
+                self._give_up()
+                return None
+            self._child = starting
+        return self._child
+
+    def _give_up(self) -> None:
         self._is_possible = False
         _log.warning("no process that reads ahead can be started; this pass goes on without one")
-        return False
 
     def _ask(
-        self, importer: Importer, source: Source, stored: Mapping[str, Any] | None
+        self, child: "_Child", importer: Importer, source: Source, stored: Mapping[str, Any] | None
     ) -> Read | Unread | None:
-        if self._child is None:
-            raise AssertionError
         try:
-            return self._child.read(importer, source, stored)
+            return child.read(importer, source, stored)
         except WorkerDied as error:
             self.close()
             raise ReaderDied from error
@@ -138,8 +142,8 @@ class _Child:
         """Ask for a batch. Raises WorkerDied."""
         name = importer.provider
         known = None if name in self._known else importer
-        self._known.add(name)
         answer: Read | Unread | None = self.worker.ask((name, known, source, stored))
+        self._known.add(name)
         return answer
 
     def close(self) -> None:

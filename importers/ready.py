@@ -95,7 +95,7 @@ def read(
         return Unread(reason_of(error))
     batch.drafts, batch.sessions = [], []
     size = sum(_BYTES_PER_ENTRY + len(draft.content) for draft in ready.drafts)
-    return Read(batch=batch, ready=ready, size=size, strange=strange)
+    return Read(batch=batch, ready=ready, size=max(size, batch.size), strange=strange)
 
 
 def prepare(source: Source, batch: Batch, *, machine: str, is_elsewhere: bool = False) -> Ready:

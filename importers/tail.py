@@ -115,6 +115,7 @@ def read(source: Source, state: Mapping[str, Any] | None, normalise: Normalise) 
         if state:
             place = _resume(state, path, status, text, batch.events)
         text.around(place.offset)
+        begin = place.offset
         size = None if packed else status.st_size
         _take(
             lines(text, offset=place.offset, size=size, final=packed),
@@ -123,6 +124,7 @@ def read(source: Source, state: Mapping[str, Any] | None, normalise: Normalise) 
             str(path),
             normalise,
         )
+        batch.size = place.offset - begin
         if place.is_past_long_line:
             place.head, place.tail = text.around(place.offset)
         if packed and batch.finished:

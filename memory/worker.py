@@ -57,7 +57,9 @@ class Line:
         return pickle.loads(self._take(size))  # noqa: S301 - from a process of ours, over a line that no other has
 
     def close(self) -> None:
-        """Close this end, upon which the other one ends."""
+        """Close this end, upon which the other one ends, and whoever waits here."""
+        with suppress(OSError):
+            self._end.shutdown(socket.SHUT_RDWR)
         self._end.close()
 
     def _take(self, size: int) -> bytearray:
@@ -86,13 +88,19 @@ class Worker:
     _turn: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        """Start the process; it is not waited for."""
+        """Start the process; it is not waited for. Raises OSError where that is not possible."""
         own, other = socket.socketpair()
         self._line = Line(own)
         number = other.fileno()
         command = [sys.executable, *self.program, str(number)]
         with other:  # the process alone keeps its end, so that its death is an end of file here
-            self._process = subprocess.Popen(command, pass_fds=[number], stdin=subprocess.DEVNULL)  # noqa: S603 - our own program
+            try:
+                self._process = subprocess.Popen(  # noqa: S603 - our own program
+                    command, pass_fds=[number], stdin=subprocess.DEVNULL
+                )
+            except OSError:
+                self._line.close()
+                raise
         with suppress(OSError):  # of a process that is dead already, which the first question tells
             self._line.send((sys.path, logging.getLogger().getEffectiveLevel()))
 
@@ -108,7 +116,10 @@ class Worker:
             return self._line.recv()
 
     def tell(self, question: Any) -> None:
-        """Send a question; its answer is to be taken before the next one. Raises WorkerDied."""
+        """Send a question, whose answer the same thread takes before anything else is asked.
+
+        Raises WorkerDied.
+        """
         with self._turn, _telling_death():
             self._line.send(question)
 
@@ -118,8 +129,9 @@ class Worker:
             return self._line.recv()
 
     def close(self) -> None:
-        """Let it end, and wait for that."""
+        """End it, whatever it is doing: nothing that it keeps would be lost."""
         self._line.close()
+        self._process.kill()
         self._process.wait()
 
 

@@ -5,7 +5,7 @@ import random
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from imports import entries, line, run, runner
 from test_import_run import Lines, write
 
 from importers import ahead, flow, tail
-from importers.ahead import AHEAD_BYTES, Ahead
+from importers.ahead import AHEAD_BYTES, AHEAD_ROUNDS, Ahead
 from importers.base import Batch, Source, Store
 from importers.claude import ClaudeImporter
 from importers.keep import Kept
@@ -119,6 +119,7 @@ def far_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tail, "BATCH_RECORDS", 2)
     monkeypatch.setattr(flow, "BATCH_BYTES", 1)
     monkeypatch.setattr(ahead, "AHEAD_BYTES", 1 << 30)
+    monkeypatch.setattr(ahead, "AHEAD_ROUNDS", 1 << 30)
 
 
 @pytest.mark.usefixtures("far_ahead")
@@ -168,6 +169,42 @@ async def test_what_waits_when_a_pass_is_to_end_is_left_to_the_next(
     assert (report.clients[0].records, report.clients[0].appended) == (2, 2)
     assert await texts(database, "a") == ["text of a0", "text of a1"]
     assert (await run(database, tmp_path, Lines())).appended == 18
+
+
+async def test_a_pass_that_is_interrupted_at_once_stores_what_it_has_in_hand(
+    database: Database, tmp_path: Path
+) -> None:
+    write(tmp_path, "a", *(f"a{number}" for number in range(3)))
+
+    @dataclass
+    class Signalled(Lines):
+        was_read: bool = False
+
+        def read(self, source: Source, state: Mapping[str, Any] | None) -> Batch:
+            self.was_read = True
+            return super().read(source, state)
+
+    signalled = Signalled()
+    report = await runner(database, tmp_path, signalled, interrupt=lambda: signalled.was_read).run()
+    assert report.interrupted
+    assert await texts(database, "a") == [f"text of a{number}" for number in range(3)]
+
+
+async def test_rounds_that_count_for_nothing_do_not_pile_up() -> None:
+    done, taken, most = 0, 0, 0
+
+    def read_round() -> list[Read]:
+        nonlocal done, most
+        most = max(most, done - taken)
+        done += 1
+        return [read_of(0)] if done <= 10 * AHEAD_ROUNDS else []
+
+    async with Ahead(read_round) as rounds:
+        while await rounds.next():
+            await asyncio.sleep(0)
+            taken += 1
+    assert taken == 10 * AHEAD_ROUNDS
+    assert most <= AHEAD_ROUNDS + 1
 
 
 async def test_no_more_is_read_while_enough_waits() -> None:

@@ -6,8 +6,10 @@ import os
 import pickle
 import signal
 import sys
+import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from test_import_run import GITHUB, Lines, write
 
 from importers import reader
 from importers.base import Batch, Source
-from importers.reader import ReaderDied
+from importers.reader import START_BYTES, ReaderDied
 from memory.database import Database
 from memory.drafts import Draft, Kind
 from memory.errors import LedgerError
@@ -56,13 +58,13 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(reader, "SMALL_BYTES", 0)
     monkeypatch.setattr(reader, "cores", lambda: 2)
     numbers: list[int] = []
-    real = reader._Child.begin
+    real = reader._Child.__post_init__
 
-    def begin(child: reader._Child) -> bool:
+    def note(child: reader._Child) -> None:
         numbers.append(child.worker.pid)
-        return real(child)
+        real(child)
 
-    monkeypatch.setattr(reader._Child, "begin", begin)
+    monkeypatch.setattr(reader._Child, "__post_init__", note)
     return numbers
 
 
@@ -97,7 +99,7 @@ async def test_what_a_process_reads_ahead_is_stored_as_if_it_were_read_here(
 async def test_a_small_pass_starts_no_process(
     database: Database, tmp_path: Path, started: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "START_BYTES", 16 * 1024 * 1024)
+    monkeypatch.setattr(reader, "START_BYTES", START_BYTES)
     write(tmp_path, "a", *range(20))
     assert (await run(database, tmp_path, Lines())).appended == 20
     assert started == []
@@ -113,6 +115,18 @@ async def test_a_pass_reads_by_itself_while_its_process_gets_ready(
     (number,) = started
     assert set(client.skipped) == {f"read by {os.getpid()}", f"read by {number}"}
     assert client.appended == 3
+
+
+async def test_a_pass_that_ends_before_its_process_is_asked_leaves_none(
+    database: Database, tmp_path: Path, started: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "START_BYTES", 4096)
+    write(tmp_path, "a", 1)
+    write(tmp_path, "b", 2)
+    client = await run(database, tmp_path, Deadly())
+    assert (client.appended, set(client.skipped)) == (2, {f"read by {os.getpid()}"})
+    (number,) = started
+    assert not psutil.pid_exists(number)
 
 
 async def test_small_files_are_read_here_beside_large_ones(
@@ -142,6 +156,21 @@ async def test_a_process_that_dies_costs_the_source_that_it_read_and_no_other(
     assert (await run(database, tmp_path, Lines())).appended == 3
 
 
+async def test_a_pass_goes_on_where_no_process_can_be_made(
+    database: Database,
+    tmp_path: Path,
+    started: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    write(tmp_path, "a", *range(3))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", str(tmp_path / "none"))
+        assert (await run(database, tmp_path, Lines())).appended == 3
+    assert started == []
+    assert "goes on without one" in caplog.text
+
+
 async def test_a_process_that_cannot_be_started_is_told_and_the_pass_goes_on(
     database: Database,
     tmp_path: Path,
@@ -158,8 +187,28 @@ async def test_a_process_that_cannot_be_started_is_told_and_the_pass_goes_on(
 
 
 def test_a_draft_that_is_handed_over_is_the_same_there() -> None:
-    draft = Draft(kind=Kind.MESSAGE, content="x", source_client="codex", payload={"a": [1]})
-    assert pickle.loads(pickle.dumps(draft)) == draft  # noqa: S301 - our own
+    # A value of its own for each field, so that no two can change places.
+    draft = Draft(
+        kind=Kind.MESSAGE,
+        content="x",
+        source_client="codex",
+        provider="claude",
+        machine="here",
+        session_id=uuid.UUID(int=1),
+        project_id=uuid.UUID(int=2),
+        source_id="3",
+        role="user",
+        position=4,
+        key="5",
+        payload={"a": [1]},
+        origin={"file": "6"},
+        occurred_at=datetime(2026, 11, 7, tzinfo=UTC),
+        fingerprint=b"8",
+    )
+    assert all(getattr(draft, each.name) for each in fields(Draft))
+    assert not hasattr(Draft, "__post_init__"), "handing over would pass it by"
+    there = pickle.loads(pickle.dumps(draft))  # noqa: S301 - our own
+    assert there == draft
     new = {"content": "y", "payload": None, "machine": "m", "fingerprint": b"f"}
     assert draft.redrafted(**new) == replace(draft, **new)  # type: ignore[arg-type] # names are its own
 

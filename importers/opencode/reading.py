@@ -19,12 +19,11 @@ class Reading:
     """A batch and the bytes that were read for it."""
 
     batch: Batch = field(default_factory=Batch)
-    taken: int = 0
 
     @property
     def is_full(self) -> bool:
         """Whether the batch has come to its limits."""
-        return self.taken >= BATCH_BYTES or self.batch.records >= BATCH_RECORDS
+        return self.batch.size >= BATCH_BYTES or self.batch.records >= BATCH_RECORDS
 
     def add_session(self, session: dict[str, Any], titles: dict[str, Any]) -> None:
         """Add a session and, unless it is the one noted last in ``titles``, its title."""
@@ -35,7 +34,7 @@ class Reading:
 
     def add_message(self, message: Message, conversation: Conversation, *, is_row: bool) -> None:
         """Add what a message says; ``is_row`` when the message is one record, parts and all."""
-        self.taken += message.size
+        self.batch.size += message.size
         row = message.row
         try:
             heard = said_in_row(message) if is_row else said_in_parts(message)

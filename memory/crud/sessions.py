@@ -106,6 +106,8 @@ async def start_sessions(session: AsyncSession, drafts: Sequence[SessionDraft]) 
     unique: dict[uuid.UUID, SessionDraft] = {}
     for draft in drafts:
         unique.setdefault(draft.id, draft)
+    if not unique:
+        return 0
     for (known,) in await rows_of(session, _KNOWN, list(unique)):
         del unique[known]
     if not unique:
