@@ -29,7 +29,7 @@ from memory.settings import Settings
 __all__ = ["Coverage", "compare", "covered", "gaps_of", "is_being_written", "watching"]
 
 HANGING_SECONDS: Final = 3600.0
-"""An importer that watches ends a pass every few seconds; one file may take minutes."""
+"""An importer that watches ends a pass about every minute; one file may take minutes."""
 
 WRITING_SECONDS: Final = 60.0
 """A source that changed so recently is being written; that it is ahead of the ledger is no fault."""

@@ -1,6 +1,10 @@
-"""Passing again and again: polling is the truth, file events only wake it."""
+"""Passing again and again: each pass looks at everything, whatever made it begin.
+
+Events of files and signals make one begin at once, the clock at the latest after LONGEST_POLL.
+"""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +15,7 @@ from typing import Final
 import watchfiles
 
 from importers.base import Importer
+from importers.pace import Pace
 from importers.patience import Patience
 from importers.progress import plain
 from importers.report import ClientReport, Failed, Report
@@ -30,17 +35,7 @@ _log = log.get(__name__)
 BEGIN: Final = "Reading what is new; then watching."
 
 POLL_SECONDS: Final = 5.0
-"""Time between two passes when no file event wakes the watch."""
-
-IDLE_SHARE: Final = 0.004
-"""Of one core, that passes which find nothing may take while file events wake the watch.
-
-Waiting for file events and for signals takes about as much again, of the one hundredth that a
-watch without work may take.
-"""
-
-LONGEST_POLL: Final = 300.0
-"""Seconds between two passes at most, however many files there are to look at."""
+"""Time between two passes: after one that did something, and while events cannot be relied on."""
 
 SHORTEST_PAUSE: Final = 0.5
 """Seconds between two passes at least, however busy the files are."""
@@ -57,13 +52,17 @@ _STEP_MS: Final = 100  # each is a wake-up, whether or not there is an event
 
 
 async def index_all(
-    database: Database, *, stop: asyncio.Event, interrupt: Callable[[], bool] = bool
+    database: Database,
+    *,
+    stop: asyncio.Event,
+    interrupt: Callable[[], bool] = bool,
+    embedded: Callable[[int], object] = bool,
 ) -> int:
     """Index for search what is not indexed yet, in bounded steps; return how many entries.
 
     Leaves off when another process indexes, what remains is not yet settled in the feed, or
-    ``interrupt`` says so. With embeddings on, their vectors follow. Raises Unavailable when the
-    model is missing.
+    ``interrupt`` says so. With embeddings on, their vectors follow; ``embedded`` gets how many
+    after each step. Raises Unavailable when the model is missing.
     """
     cutters = search.Cutters()
     try:
@@ -73,6 +72,7 @@ async def index_all(
     embedder = await asyncio.to_thread(load, database.settings)
     while embedder is not None and not stop.is_set() and not interrupt():
         made = await database.transact(partial(search.embed, embedder=embedder))
+        embedded(made.count)
         if not made.remaining or made.is_busy:
             break
     return count
@@ -104,17 +104,18 @@ class Watch:
     poll_seconds: float = POLL_SECONDS
     retry_seconds: float = RETRY_SECONDS
     _is_new: bool = True
-    _has_events: bool | None = None  # None until they were asked for
     _failures: dict[str, set[Failed]] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _taken: set[str] = field(default_factory=set)
     _signals: Signals = field(init=False)
     _rounds: Rounds = field(init=False)
+    _pace: Pace = field(init=False)
 
     def __post_init__(self) -> None:
         """Read signals, and write down how passes end, in the home of the runner's ledger."""
         self._signals = signals_of(self.runner)
         self._rounds = rounds_of(self.runner)
+        self._pace = Pace(poll_seconds=self.poll_seconds)
 
     async def run(self) -> None:
         """Watch until ``runner.stop`` is set; outlives the database's absence."""
@@ -143,30 +144,38 @@ class Watch:
         patience = Patience(say=self.say, note=fail, stop=stop)
         self.say(BEGIN)
         self.runner.progress = plain(self.say)
+        by_clock = False  # whether nothing but the time made this pass begin
         while not stop.is_set():
             self._wake.clear()
-            spent = time.process_time()
+            spent, self._pace.has_worked = time.process_time(), False
             held = [each for each in everyone if each.provider in standby.held]
             self._tell_taken(standby.taken)
             try:
                 await self._read_named(held, standby)
-                is_whole = await self._read_all(held)
+                report = await self._read_all(held)
             except Exception as error:  # noqa: BLE001 - the edge of a round: it is told, and the next one comes
                 await patience.wait(_failure(error))
+                by_clock = False
                 continue
             patience.end()
-            if is_whole:
-                await wait(stop, seconds=SHORTEST_PAUSE)
-                pause = self._pause(time.process_time() - spent)
-                await wait(stop, self._wake, seconds=pause)
+            is_whole = not report.interrupted  # else a signal came, which is to be read first
+            by_clock = is_whole and await self._rest(report, spent, by_clock=by_clock)
 
-    def _pause(self, spent: float) -> float:
-        """Return the seconds until the next pass, after one that took so many of CPU."""
+    async def _rest(self, report: Report, spent: float, *, by_clock: bool) -> bool:
+        """Wait until the next pass; return whether nothing but the time makes it begin.
+
+        ``spent`` is what this process had used of CPU before the pass.
+        """
+        stop = self.runner.stop
+        await wait(stop, seconds=SHORTEST_PAUSE)
+        # An event of what was written just before or during the pass has come by now.
+        if by_clock and _is_work(report) and not self._wake.is_set():
+            self._pace.doubt()
+        pause = self._pace.pause(time.process_time() - spent)
         if self._signals.is_waiting:
-            return min(_PATIENT_SECONDS, self.poll_seconds)
-        if not self._has_events:
-            return self.poll_seconds
-        return max(self.poll_seconds, min(LONGEST_POLL, spent / IDLE_SHARE))
+            pause = min(_PATIENT_SECONDS, self.poll_seconds)
+        await wait(stop, self._wake, seconds=pause)
+        return not self._wake.is_set()
 
     async def _read_named(self, held: Sequence[Importer], standby: Standby) -> None:
         """Read what signals name: of the clients watched here, where they keep their stores.
@@ -182,14 +191,17 @@ class Watch:
             self._signals.let_go(report)
             self._tell(report)
 
-    async def _read_all(self, held: Sequence[Importer]) -> bool:
-        """Read everything; return False when a signal came meanwhile, which is to be read first."""
+    async def _read_all(self, held: Sequence[Importer]) -> Report:
         interrupt = self._signals.is_any_new
         report = await self._pass(held, choose=None, interrupt=interrupt)
         database, stop = self.runner.database, self.runner.stop
-        report.indexed = await index_all(database, stop=stop, interrupt=interrupt)
+        made: list[int] = []
+        report.indexed = await index_all(
+            database, stop=stop, interrupt=interrupt, embedded=made.append
+        )
+        self._pace.has_worked |= bool(report.indexed or any(made))
         self._tell(report)
-        return not report.interrupted
+        return report
 
     async def _pass(
         self,
@@ -202,6 +214,7 @@ class Watch:
         self.runner.interrupt = interrupt
         report = await self.runner.run()
         self._rounds.note(report)
+        self._pace.has_worked |= _is_work(report)
         return report
 
     def _tell(self, report: Report) -> None:
@@ -235,6 +248,8 @@ class Watch:
                 await wait(stop, seconds=LOOK_AGAIN_SECONDS)
                 continue
             try:
+                # Once events are there, a pass reads what was written before.
+                self._wake.set()
                 async for changes in watchfiles.awatch(
                     *roots,
                     watch_filter=self._is_news,
@@ -245,29 +260,36 @@ class Watch:
                     yield_on_timeout=True,
                     ignore_permission_denied=True,
                 ):
-                    self._has_events = True
+                    self._pace.has_failed = False
                     if changes:
                         self._wake.set()
                     if self._roots(everyone) != roots:
                         break
             except (OSError, RuntimeError) as error:
-                if self._has_events is not False:
+                if not self._pace.has_failed:
                     _log.warning("no file events (%s); polling alone until there are", error)
-                self._has_events = False
+                self._pace.has_failed = True
                 await wait(stop, seconds=LOOK_AGAIN_SECONDS)
 
     def _is_news(self, change: watchfiles.Change, path: str) -> bool:
         """Tell whether a file event is one of a store, or a new signal: not our own taking it."""
+        if not path.endswith(_SUFFIXES):
+            # Of what is in a folder when it comes no event tells.
+            is_added = change == watchfiles.Change.added
+            return is_added and os.path.isdir(path)  # noqa: PTH112 - unlike Path.is_dir it never raises
         is_removed = change == watchfiles.Change.deleted
-        return path.endswith(_SUFFIXES) and not (
-            is_removed and Path(path).parent == self._signals.folder
-        )
+        return not (is_removed and Path(path).parent == self._signals.folder)
 
     def _roots(self, everyone: Sequence[Importer]) -> list[Path]:
         found = {store.root for each in everyone for store in self.runner.stores(each)}
         if self._signals.folder.is_dir():
             found.add(self._signals.folder)
         return sorted(found)
+
+
+def _is_work(report: Report) -> bool:
+    """Tell whether a pass read something new; what can never be stored is read each time."""
+    return any(each.appended or (each.records and not each.failed) for each in report.clients)
 
 
 def _failure(error: Exception) -> LedgerError:

@@ -14,10 +14,11 @@ from imports import heard, line, runner
 from sqlalchemy import make_url
 
 from importers.claude import ClaudeImporter
+from importers.pace import IDLE_SHARE, LONGEST_POLL, Pace
 from importers.report import Report
 from importers.rounds import FOLDER, rounds
 from importers.standby import Standby, lock_name
-from importers.watch import IDLE_SHARE, LONGEST_POLL, Watch, index_all
+from importers.watch import Watch, index_all
 from memory import crud, search
 from memory.crud.lock import try_lock
 from memory.database import Database
@@ -28,8 +29,14 @@ SESSION = "00000000-0000-4000-8000-000000000001"
 SECONDS = 30  # until a test gives up; nothing waits so long
 
 
-def say_in_transcript(root: Path, *texts: str) -> Path:
-    path = root / "projects" / "proj" / f"{SESSION}.jsonl"
+@pytest.fixture(autouse=True)
+def _tells_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rely on file events on every system alike."""
+    monkeypatch.setattr("importers.pace.TELLS_LATE", False)
+
+
+def say_in_transcript(root: Path, *texts: str, session: str = SESSION) -> Path:
+    path = root / "projects" / "proj" / f"{session}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
         for text in texts:
@@ -37,7 +44,7 @@ def say_in_transcript(root: Path, *texts: str) -> Path:
                 line(
                     type="user",
                     uuid=text,
-                    sessionId=SESSION,
+                    sessionId=session,
                     cwd="/home/dev/proj",
                     version="2.1.197",
                     timestamp="2026-11-29T10:00:00Z",
@@ -90,17 +97,18 @@ async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.02)
 
 
-async def texts(database: Database) -> list[str]:
-    session_id = session_id_of("claude", SESSION)
-    if not await database.transact(crud.list_sessions):
+async def texts(database: Database, session: str = SESSION) -> list[str]:
+    session_id = session_id_of("claude", session)
+    known = await database.transact(crud.list_sessions)
+    if session_id not in [each.session.id for each in known]:
         return []
     page = await database.transact(lambda s: crud.read_session(s, session_id))
     return [entry.content for entry in page.entries]
 
 
-def have(database: Database, *wanted: str) -> Callable[[], Awaitable[bool]]:
+def have(database: Database, *wanted: str, session: str = SESSION) -> Callable[[], Awaitable[bool]]:
     async def check() -> bool:
-        return await texts(database) == list(wanted)
+        return await texts(database, session) == list(wanted)
 
     return check
 
@@ -129,7 +137,7 @@ async def test_a_file_event_wakes_a_watch_that_polls_rarely(
     database: Database, tmp_path: Path
 ) -> None:
     say_in_transcript(tmp_path, "first")
-    async with watching(database, tmp_path, poll=3600):
+    async with watching(database, tmp_path, poll=3600) as seen:
         await until(have(database, "first"))
         said = ["first"]
 
@@ -140,6 +148,91 @@ async def test_a_file_event_wakes_a_watch_that_polls_rarely(
             return len(await texts(database)) > 1
 
         await until(has_arrived)
+        assert not seen.watch._pace.is_deaf()
+
+
+async def test_a_folder_that_is_moved_into_a_store_wakes_the_watch(
+    database: Database, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    say_in_transcript(store, "first")
+    async with watching(database, store, poll=3600) as seen:
+
+        async def has_first_report() -> bool:
+            return bool(seen.reports)
+
+        await until(has_first_report)
+        # A pass that was to come anyway may find one of them, not one after the other.
+        for number in range(2, 5):
+            session = f"00000000-0000-4000-8000-00000000000{number}"
+            folder = tmp_path / f"moved{number}"
+            say_in_transcript(folder, f"moved {number}", session=session)
+            (folder / "projects" / "proj").rename(store / "projects" / f"proj{number}")
+            await until(have(database, f"moved {number}", session=session))
+
+
+async def test_a_file_event_that_is_of_no_store_wakes_nothing(tmp_path: Path) -> None:
+    database = Database(Settings(home=tmp_path, machine="m"))
+    watch = Watch(runner=runner(database, tmp_path), say=print, told=print)
+    log = tmp_path / "some.log"
+    log.touch()
+    added, modified = watchfiles.Change.added, watchfiles.Change.modified
+    assert not watch._is_news(added, str(log))
+    assert not watch._is_news(added, str(tmp_path / "gone"))
+    assert not watch._is_news(modified, str(tmp_path))
+    assert watch._is_news(added, str(tmp_path))
+    assert watch._is_news(modified, str(tmp_path / "some.jsonl"))
+
+
+async def test_what_is_written_before_file_events_are_there_again_is_read_at_once(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importers.watch.LOOK_AGAIN_SECONDS", 0.05)
+    whole, is_allowed = watchfiles.awatch, asyncio.Event()
+
+    def late(*roots: Path, **options: Any) -> Any:
+        if not is_allowed.is_set():
+            raise OSError("too many watches")
+        say_in_transcript(tmp_path, "second")  # no event tells of it: none is watched for yet
+        return whole(*roots, **options)
+
+    monkeypatch.setattr(watchfiles, "awatch", late)
+    say_in_transcript(tmp_path, "first")
+    async with watching(database, tmp_path, poll=3600) as seen:
+
+        async def has_first_report() -> bool:
+            return bool(seen.reports)
+
+        await until(has_first_report)
+        is_allowed.set()
+        await until(have(database, "first", "second"))
+
+
+async def test_file_events_that_were_missing_are_not_relied_on(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def silent(*_: Path, stop_event: asyncio.Event, **_options: Any) -> Any:
+        yield set()  # time is over, and nothing happened
+        await stop_event.wait()
+
+    monkeypatch.setattr(watchfiles, "awatch", silent)
+    say_in_transcript(tmp_path, "first")
+    async with watching(database, tmp_path) as seen:
+        await until(have(database, "first"))
+        assert not seen.watch._pace.is_deaf(), "of the first pass nobody was to tell"
+        said = ["first"]
+
+        async def is_deaf() -> bool:
+            if await texts(database) == said and len(said) < 200:
+                said.append(f"more {len(said)}")
+                say_in_transcript(tmp_path, said[-1])
+            return seen.watch._pace.is_deaf()
+
+        await until(is_deaf)
+        seen.watch._pace.has_worked = False
+        assert seen.watch._pace.pause(30.0) == seen.watch.poll_seconds
+    monkeypatch.setattr("importers.pace.DOUBT_SECONDS", 0)
+    assert not seen.watch._pace.is_deaf(), "only for some minutes"
 
 
 async def test_file_events_that_fail_are_asked_for_again(
@@ -169,7 +262,7 @@ async def test_file_events_that_fail_are_asked_for_again(
             return len(await texts(database)) > 1
 
         await until(has_arrived)
-        assert seen.watch._has_events
+        assert not seen.watch._pace.is_deaf()
     assert caplog.text.count("no file events") == 1
 
 
@@ -367,11 +460,55 @@ async def test_a_watch_says_that_it_begins_and_then_only_what_is_new(
     assert len(told) <= 4, "what fails again and again is told once"
 
 
-def test_what_looking_costs_sets_how_often_it_is_done(tmp_path: Path) -> None:
-    database = Database(Settings(home=tmp_path, machine="m"))
-    watch = Watch(runner=runner(database, tmp_path), say=print, told=print, poll_seconds=5)
-    assert watch._pause(30.0) == 5, "without file events polling is all there is"
-    watch._has_events = True
-    assert watch._pause(0.001) == 5
-    assert watch._pause(0.2) == pytest.approx(0.2 / IDLE_SHARE)
-    assert watch._pause(LONGEST_POLL) == LONGEST_POLL
+def test_what_looking_costs_sets_how_often_it_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    pace = Pace(poll_seconds=5)
+    assert pace.pause(0.001) == 5
+    assert pace.pause(0.2) == pytest.approx(0.2 / IDLE_SHARE)
+    costly = 2 * LONGEST_POLL * IDLE_SHARE
+    assert pace.pause(costly) == LONGEST_POLL
+    pace.has_worked = True
+    assert pace.pause(costly) == 5, "what work costs says nothing of what looking costs"
+    pace.has_worked = False
+    pace.has_failed = True
+    assert pace.pause(costly) == 5, "without file events polling is all there is"
+    pace.has_failed = False
+    monkeypatch.setattr("importers.pace.TELLS_LATE", True)
+    assert pace.pause(costly) == 5, "where events come late, polling is all there is"
+
+
+async def test_a_pass_that_did_something_is_soon_followed_by_another(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: set[tuple[bool, float]] = set()
+    whole = Pace.pause
+
+    def pause(pace: Pace, spent: float) -> float:
+        chosen = whole(pace, spent + 30)
+        pauses.add((pace.has_worked, chosen))
+        return chosen
+
+    monkeypatch.setattr(Pace, "pause", pause)
+    monkeypatch.setattr("importers.pace.LONGEST_POLL", 0.07)
+    say_in_transcript(tmp_path, "first")
+    async with watching(database, tmp_path):
+
+        async def has_done_both() -> bool:
+            return len(pauses) == 2
+
+        await until(has_done_both)
+    assert pauses == {(True, 0.05), (False, 0.07)}
+
+
+async def test_vectors_are_told_of_as_work(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = [search.Embedded(count=2, remaining=1), search.Embedded(count=1, remaining=0)]
+
+    async def embed(*_: Any, **_options: Any) -> search.Embedded:
+        return steps.pop(0)
+
+    monkeypatch.setattr("importers.watch.load", lambda _: object())
+    monkeypatch.setattr(search, "embed", embed)
+    made: list[int] = []
+    assert await index_all(database, stop=asyncio.Event(), embedded=made.append) == 0
+    assert made == [2, 1]
