@@ -218,7 +218,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    given.client, given.skip_index = list(CLIENTS), False
+    given.client, given.skip_index, given.no_split = list(CLIENTS), False, True
     with (
         tempfile.TemporaryDirectory(prefix="shared-memory-beside-") as folder,
         server() as settings,
