@@ -239,7 +239,7 @@ def main() -> None:
         row("import, MB/s", f"{size / 1e6 / taken:.1f}", f"{size / 1e6 / found['seconds']:.1f}")
         row("import with the search index, MB/s", "the same", f"{size / 1e6 / whole:.1f}")
         row("import, files/s", f"{files / taken:.1f}", f"{files / found['seconds']:.1f}")
-        row("nothing changed, s", f"{again:.2f}", f"{found['again']:.2f}")
+        row("nothing changed, s", f"{again:.2f}", f"{found['again'][0]:.2f}")
         with theirs.serving():
             their_times = seconds_until_found(other, theirs.finds, given.rounds)
         with ours.serving():
