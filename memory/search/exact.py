@@ -117,8 +117,9 @@ async def by_phrase(
         some = indexed[checked : min(checked + _CHUNK, MAX_CHECKED)]
         checked += len(some)
         read = await candidates.places(session, generation, some, lexemes)
-        read.sort(key=lambda each: some.index(each.ordinal))
-        in_order += [each.id for each in read if stand_in_order(each.places, words)]
+        placed = {each.ordinal: each for each in read}
+        likeliest = [placed[number] for number in some if number in placed]
+        in_order += [each.id for each in likeliest if stand_in_order(each.places, words)]
     some_ids = Entry.id.in_(in_order[:MAX_VERIFIED])
     sized = select(Entry.id, SIZE.label("size")).where(some_ids).subquery()
     chosen = within(sized, sized.c.id.desc(), most=MAX_BYTES)

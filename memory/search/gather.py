@@ -38,16 +38,16 @@ class Found:
     """
 
     query: text.Query
-    shown: Collection[str]
     reach: Reach
     ranked: Ranked
     weights: Mapping[str, float]
     average: float
     entries: Mapping[uuid.UUID, Candidate]
-    ids: Sequence[uuid.UUID]
-    phrases: Sequence[Quoted]
-    cut: Sequence[str]
     hints: Hints
+    shown: Collection[str] = ()
+    cut: Sequence[str] = ()
+    ids: Sequence[uuid.UUID] = ()
+    phrases: Sequence[Quoted] = ()
     cosines: Mapping[uuid.UUID, float] = field(default_factory=dict)
 
     @property
@@ -137,15 +137,11 @@ async def _ranked(
         people = named
     return Found(
         query=query,
-        shown=(),
         reach=reach,
         ranked=found,
         weights=weights,
         average=average,
         entries=entries,
-        ids=(),
-        phrases=(),
-        cut=(),
         hints=hints_of(request.query, people, now=datetime.now(UTC)),
     )
 

@@ -103,8 +103,10 @@ async def read(
     for row in rows:
         if (term := row["term"]) is not None:
             at = numbers[row["id"]]
-            stored = _stored(row, known.get((stamps[at], term)))
-            _REMEMBERED.keep_posting(stamps[at], term, stored)
+            stored = known.get((stamps[at], term))
+            if stored is None:
+                stored = Stored(row["places"], row["counts"])
+                _REMEMBERED.keep_posting(stamps[at], term, stored)
             postings[at][term] = posting_of(segments[at].first, *stored)
     return Looked(progress, segments, postings)
 
@@ -116,8 +118,3 @@ def _segment(row: Any, held: Mapping[uuid.UUID, Segment]) -> Segment:
         segment = segment_of(row["first"], Columns(*(row[name] for name in Columns._fields)))
     _REMEMBERED.keep_segment(row["stamp"], segment)
     return segment
-
-
-def _stored(row: Any, known: Stored | None) -> Stored:
-    """Return a row's posting, as it is remembered or as it was read."""
-    return known if known is not None else Stored(row["places"], row["counts"])

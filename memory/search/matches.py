@@ -4,7 +4,7 @@ Pure functions over arrays. The index's segments and the one made of what is not
 matched alike, so that a word weighs the same in both.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memory.search.labels import Condition
 from memory.search.segments import Posting, Segment, microseconds
 
-__all__ = ["Matches", "Postings", "holding_all", "match", "top"]
+__all__ = ["Matches", "Postings", "best_of", "holding_all", "match", "top", "where"]
 
 Postings = Mapping[str, Posting]
 Flags = NDArray[np.bool_]
@@ -50,11 +50,12 @@ class Matches:
         found: dict[int, dict[str, int]] = {each: {} for each in ordinals}
         asked = np.sort(np.array(list(ordinals), dtype=np.int64))
         for segment, some in zip(self.segments, self.kept, strict=True):
-            low, high = np.searchsorted(asked, (segment.first, segment.first + segment.entries))
-            places = (asked[low:high] - segment.first).astype(np.intp)
+            places = segment.places_of(asked)
             for lexeme, posting in some.items() if len(places) else ():
-                for place, count in _counts_at(posting, places):
-                    found[place + segment.first][lexeme] = count
+                at, holds = where(posting.places, places)
+                numbers = (places[holds] + segment.first).tolist()
+                for number, count in zip(numbers, posting.counts[at[holds]].tolist(), strict=True):
+                    found[number][lexeme] = count
         return found
 
     def count_holding(self, lexemes: Collection[str]) -> int:
@@ -119,9 +120,7 @@ def holding_all(matches: Matches, lexemes: Collection[str], *, below: int, most:
         first = top(key, most)
         keys.append(key[first])
         ordinals.append(places[first] + segment.first)
-    together, named = np.concatenate(keys), np.concatenate(ordinals)
-    found: list[int] = named[np.lexsort((named, together))[::-1][:most]].tolist()
-    return found
+    return best_of(keys, ordinals, most)
 
 
 def top(values: NDArray[Any], count: int) -> Numbers:
@@ -132,6 +131,24 @@ def top(values: NDArray[Any], count: int) -> Numbers:
     higher = np.flatnonzero(values > least)
     equal = np.flatnonzero(values == least)
     return np.concatenate((higher, equal[len(higher) - count :]))
+
+
+def best_of(values: Sequence[NDArray[Any]], ordinals: Sequence[Numbers], count: int) -> list[int]:
+    """Return so many ordinals by their values, the highest first; of equals the newest.
+
+    Both are given segment by segment; there is at least one.
+    """
+    together, named = np.concatenate(values), np.concatenate(ordinals)
+    found: list[int] = named[np.lexsort((named, together))[::-1][:count]].tolist()
+    return found
+
+
+def where(held: Numbers, wanted: Numbers) -> tuple[Numbers, Flags]:
+    """Return where wanted places stand among those that are held, both in order, and which do."""
+    if not len(held):
+        return np.zeros(len(wanted), dtype=np.intp), np.zeros(len(wanted), dtype=np.bool_)
+    at = np.minimum(np.searchsorted(held, wanted), len(held) - 1)
+    return at, held[at] == wanted
 
 
 def _allowed(
@@ -166,8 +183,7 @@ def _union(segment: Segment, postings: Sequence[Posting]) -> Numbers:
     """Return the entries that hold any of some terms, in order."""
     if len(postings) < 2:
         return postings[0].places if postings else _NONE
-    found = np.flatnonzero(_flags(segment, [each.places for each in postings]))
-    return found.astype(np.intp)
+    return np.flatnonzero(_flags(segment, [each.places for each in postings]))
 
 
 def _flags(segment: Segment, places: Sequence[Numbers]) -> Flags:
@@ -183,11 +199,3 @@ def _sizes(postings: Sequence[Postings], lexemes: Collection[str]) -> dict[str, 
         lexeme: sum(len(some[lexeme].places) for some in postings if lexeme in some)
         for lexeme in lexemes
     }
-
-
-def _counts_at(posting: Posting, places: Numbers) -> Iterator[tuple[int, int]]:
-    """Give those of some places, in order, that a posting has, with their counts."""
-    if len(posting.places):
-        at = np.minimum(np.searchsorted(posting.places, places), len(posting.places) - 1)
-        holds = posting.places[at] == places
-        yield from zip(places[holds].tolist(), posting.counts[at[holds]].tolist(), strict=True)

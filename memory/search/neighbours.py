@@ -49,10 +49,8 @@ def neighbours(
 
 
 def _sessions_of(segment: Segment, ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return the sessions of those of some entries that are in a segment."""
-    places = ordinals - segment.first
-    places = places[(places >= 0) & (places < segment.entries)]
-    return segment.sessions[segment.codes[places]]
+    """Return the sessions of those of some entries, in order, that are in a segment."""
+    return segment.sessions[segment.codes[segment.places_of(ordinals)]]
 
 
 def _rows(segment: Segment, sessions: NDArray[np.uint64]) -> tuple[NDArray[np.int64], ...]:

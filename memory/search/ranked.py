@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.search.matches import Matches, Postings, top
+from memory.search.matches import Matches, Postings, best_of, top, where
 from memory.search.ranking import K1, SHORT, B, inverse_frequency
 from memory.search.segments import Segment
 
@@ -40,14 +40,12 @@ class Ranked:
         found: dict[int, Worth] = dict.fromkeys(ordinals, (0.0, 0.0))
         asked = np.sort(np.array(list(ordinals), dtype=np.int64))
         for segment, places, gains, sessions in self._parts():
-            low, high = np.searchsorted(asked, (segment.first, segment.first + segment.entries))
-            numbers = asked[low:high] - segment.first
+            numbers = segment.places_of(asked)
+            at, matching = where(places, numbers)
             own = np.zeros(len(numbers), dtype=np.float32)
-            if len(places):
-                at = np.minimum(np.searchsorted(places, numbers), len(places) - 1)
-                own = np.where(places[at] == numbers, gains[at], own)
+            own[matching] = gains[at[matching]]
             worth = zip(own.tolist(), sessions[segment.codes[numbers]].tolist(), strict=True)
-            found |= zip(asked[low:high].tolist(), worth, strict=True)
+            found |= zip((numbers + segment.first).tolist(), worth, strict=True)
         return found
 
     def best(self, count: int, *, session: float) -> list[int]:
@@ -63,9 +61,7 @@ class Ranked:
             first = top(values, count)
             keys.append(values[first])
             ordinals.append(places[first] + segment.first)
-        together, named = np.concatenate(keys), np.concatenate(ordinals)
-        order = np.lexsort((named, together))[::-1][:count]
-        return [int(each) for each in named[order]]
+        return best_of(keys, ordinals, count)
 
     def _parts(self) -> "zip[tuple[Segment, NDArray[np.intp], Floats, Floats]]":
         found = self.matches

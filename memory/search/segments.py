@@ -82,6 +82,11 @@ class Segment:
     bounds: NDArray[np.int64]
     spoken: NDArray[np.bool_]
 
+    def places_of(self, ordinals: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the places of those of some numbers, in order, that the segment has."""
+        low, high = np.searchsorted(ordinals, (self.first, self.first + self.entries))
+        return ordinals[low:high] - self.first
+
 
 class Posting(NamedTuple):
     """Entries of one segment that hold a term, from 0 in order, and how often; labels once."""
@@ -195,7 +200,7 @@ def together(postings: Sequence[Posting], *, entries: int) -> Posting:
     counts = np.zeros(entries, dtype=np.int64)
     for each in postings:
         counts[each.places] += each.counts
-    places = np.flatnonzero(counts).astype(np.intp)
+    places = np.flatnonzero(counts)
     return Posting(places, np.minimum(counts[places], MAX_COUNT).astype(np.uint8))
 
 
