@@ -1,6 +1,7 @@
 """The TCP port: the one that was named, or else the remembered, the default or a free one."""
 
 import socket
+import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,6 +14,8 @@ __all__ = ["candidates", "check"]
 
 _NEIGHBOURS: Final = 100
 _HIGHEST: Final = 65535
+_LOOKS: Final = 10
+_BETWEEN_LOOKS: Final = 0.05  # seconds
 
 
 def check(home: Home, settings: Settings) -> None:
@@ -20,8 +23,7 @@ def check(home: Home, settings: Settings) -> None:
 
     For before anything is made: a port that a server of this home may have is nobody else's here.
     """
-    pinned = settings.port_is_pinned
-    if pinned and not _is_free(settings.port) and read_pid_file(home) is None:
+    if settings.port_is_pinned and _stays_taken(settings.port, home):
         raise _taken(settings.port)
 
 
@@ -36,7 +38,7 @@ def candidates(home: Home, wanted: int, *, pinned: bool) -> Iterator[int]:
     one come before any other, because the system gives those to passing connections too.
     """
     while pinned:
-        if not _is_free(wanted):
+        if _stays_taken(wanted):
             raise _taken(wanted)
         yield wanted
     remembered = home.remembered_ports()
@@ -56,13 +58,28 @@ def _taken(port: int) -> ServerFailure:
     )
 
 
+def _stays_taken(port: int, home: Home | None = None) -> bool:
+    """Tell whether a port is taken at every one of several looks, and by no server of this home.
+
+    One look is not enough: another start that looks at the same moment holds the port while it
+    does (not on Linux, see ``_is_free``), and a server that is starting has the port a moment
+    before its pid file names it.
+    """
+    for look in range(_LOOKS):
+        if look:
+            time.sleep(_BETWEEN_LOOKS)
+        if _is_free(port) or (home is not None and read_pid_file(home) is not None):
+            return False
+    return True
+
+
 def _is_free(port: int) -> bool:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         # As PostgreSQL does: the last server's connections that linger are no obstacle.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
+            # Bound and no more: on Linux two that listen exclude each other, two that look do not.
             probe.bind((HOST, port))
-            probe.listen(1)
         except OSError:
             return False
     return True
