@@ -43,7 +43,7 @@ __all__ = [
     "TransactionNumber",
 ]
 
-REVISION: Final = "2026_11_30_said"  # the newest migration, which these tables equal
+REVISION: Final = "2026_11_30_term_pages"  # the newest migration, which these tables equal
 
 _KINDS: Final = ", ".join(f"'{kind}'" for kind in Kind)
 NOW: Final = text("clock_timestamp()")

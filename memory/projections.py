@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     CheckConstraint,
     Identity,
@@ -33,7 +34,7 @@ VECTOR_DIMENSIONS: Final = 384
 
 
 class Search(Base):
-    """Projection: an entry's number in the index, and where its words stand."""
+    """Projection: an entry's number in the index, and what a search reads of it first."""
 
     __tablename__ = "search"
     __table_args__ = (UniqueConstraint("generation", "entry_id"),)
@@ -45,9 +46,6 @@ class Search(Base):
     said: Mapped[int] = mapped_column(BigInteger)
     length: Mapped[int] = mapped_column(Integer)
     labels: Mapped[str] = mapped_column(Text)
-    lexemes: Mapped[str] = mapped_column(Text)
-    ends: Mapped[bytes] = mapped_column(LargeBinary)
-    positions: Mapped[bytes] = mapped_column(LargeBinary)
 
 
 class SearchProgress(Base):
@@ -100,14 +98,17 @@ class SearchSegment(Base):
 
 
 class SearchPosting(Base):
-    """Projection: the entries of one segment that hold a term."""
+    """Projection: some terms of one segment with their postings; see `memory.search.pages`."""
 
     __tablename__ = "search_postings"
 
-    term: Mapped[str] = mapped_column(SORTED, primary_key=True)
-    segment: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, index=True)
+    segment: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    first: Mapped[str] = mapped_column(SORTED, primary_key=True)
+    terms: Mapped[str] = mapped_column(Text)
+    sizes: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     places: Mapped[bytes] = mapped_column(LargeBinary)
     counts: Mapped[bytes] = mapped_column(LargeBinary)
+    positions: Mapped[bytes] = mapped_column(LargeBinary)
 
 
 class Vector(Base):

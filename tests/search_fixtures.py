@@ -1,9 +1,11 @@
 """What the tests of search share: drafts, and short ways to append, index and ask."""
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import accumulate
 
 from memory import crud, search
 from memory.database import Database
@@ -11,6 +13,8 @@ from memory.drafts import Draft, Kind, SessionDraft
 from memory.search import Answer, Indexed, Request
 from memory.search.candidates import Candidate
 from memory.search.labels import Carried
+from memory.search.packed import Packed, pack
+from memory.search.segments import Growing, Posting, posting_of
 
 NOON = datetime(2026, 9, 27, 12, tzinfo=UTC)
 
@@ -35,6 +39,22 @@ def candidate(number: int, *held: str, session: str = "", **changes: object) -> 
         ordinal=number,
     )
     return found._replace(**changes)
+
+
+def packed(counts: Mapping[str, int]) -> Packed:
+    """Return an entry's terms, each so often, one behind the other."""
+    ends = list(accumulate(counts.values()))
+    return pack(
+        {term: range(end - counts[term], end) for term, end in zip(counts, ends, strict=True)}
+    )
+
+
+def postings_of(growing: Growing) -> dict[str, Posting]:
+    """Return the postings of a segment that was made."""
+    return {
+        term: posting_of(growing.first, stored.places, stored.counts)
+        for term, stored in growing.postings()
+    }
 
 
 def value(kind: Kind, key: str, content: str, **changes: object) -> Draft:

@@ -17,8 +17,8 @@ from memory.text import MAX_PHRASES, query
 async def test_a_phrase_in_too_many_entries_is_told_to_be_looked_for_in_some(
     database: Database, monkeypatch: pytest.MonkeyPatch, recent: int
 ) -> None:
-    monkeypatch.setattr(exact, "MAX_CHECKED", 4)
-    said = [f"alpha {number} beta" for number in range(6)]
+    monkeypatch.setattr(exact, "MAX_VERIFIED", 4)
+    said = [f"alpha, ({number}) beta alpha/beta" for number in range(6)]
     await append(database, *(message(each) for each in said))
     await index_all(database)
     if recent:
@@ -27,7 +27,7 @@ async def test_a_phrase_in_too_many_entries_is_told_to_be_looked_for_in_some(
     assert "only the likeliest were looked at" in answer.note
     assert answer.ways["phrase"] == recent
     assert ("None of the likeliest entries holds the phrase" in answer.note) is not bool(recent)
-    monkeypatch.setattr(exact, "MAX_CHECKED", 6)
+    monkeypatch.setattr(exact, "MAX_VERIFIED", 6)
     assert "likeliest" not in (await ask(database, '"alpha beta"')).note
 
 

@@ -143,8 +143,7 @@ def test_who_spoke_and_when_are_parts_of_the_score() -> None:
     told = by(1)
     other = by(2, client="claude")._replace(occurred_at=NOW.replace(year=2020))
     scores: scoring.Scores = {told.id: {}, other.id: {}}
-    placed = {told.id: {"yesterday": [3]}, other.id: {"port": [3]}}
-    scoring.add_hints(scores, {told.id: told, other.id: other}, placed, asked)
+    scoring.add_hints(scores, {told.id: told, other.id: other}, asked, timed={told.id})
     assert scores == {
         told.id: {"writer": scoring.WRITER, "time": scoring.TIME, "when": scoring.WHEN},
         other.id: {},

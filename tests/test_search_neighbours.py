@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from search_fixtures import NOON, append, ask, index_all, message, start
+from search_fixtures import NOON, append, ask, index_all, message, packed, start
 
 from memory.database import Database
 from memory.search import scores
@@ -41,7 +41,7 @@ def segments_of(sources: Sequence[Source], bounds: Sequence[int]) -> list[Segmen
     for first, behind in zip([0, *bounds], [*bounds, len(sources)], strict=True):
         growing = Growing(first)
         for each in sources[first:behind]:
-            growing.add(each, {}, length=1, weight=1)
+            growing.add(each, packed({}), length=1, weight=1)
         made.append(segment_of(first, growing.columns()))
     return made
 

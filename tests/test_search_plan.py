@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from memory import search
 from memory.database import Database
 from memory.database.statements import rows_of
-from memory.search import candidates, context, exact, lookup, versions
+from memory.search import candidates, context, exact, lookup, positions, postings, versions
 from memory.search.request import Request
 
 ROWS = 4_000
@@ -71,7 +71,14 @@ async def test_the_hot_queries_use_their_indexes(database: Database) -> None:
                 "uq_search_generation_entry_id",
                 await plan_of(session, candidates.BY_ENTRY, 1, ids),
             ),
-            ("pk_search", await plan_of(session, candidates.PLACES, 1, numbers)),
+            (
+                "pk_search_postings",
+                await plan_of(session, positions.POSITIONS, *zip(*[(1, "a", 1, 9)] * 99)),  # noqa: B905
+            ),
+            (
+                "pk_search_postings",
+                await plan_of(session, postings.PAGES, [1] * 500, ["a"] * 500),
+            ),
             ("uq_entries_supersedes", await plan_of(session, versions.NEWER, ids)),
             (
                 "ix_entries_session_id_position_occurred_at_seq",

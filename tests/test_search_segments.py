@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from search_fixtures import NOON, append, ask, candidate, contents, index_all, message, start
+from search_fixtures import (
+    NOON,
+    append,
+    ask,
+    candidate,
+    contents,
+    index_all,
+    message,
+    packed,
+    postings_of,
+    start,
+)
 from sqlalchemy import text
 
 from memory import search
@@ -19,16 +30,14 @@ from memory.database import Database
 from memory.search import matches, place, postings, ranked, ranking, remembered
 from memory.search.document import RULES
 from memory.search.labels import Condition
+from memory.search.packed import MAX_COUNT, stand_in_order
 from memory.search.place import Progress, State
-from memory.search.places import pack, stand_in_order, unpack
 from memory.search.postings import FANOUT, Piece, due
 from memory.search.segments import (
     BLOCK,
-    MAX_COUNT,
     Growing,
     Posting,
     microseconds,
-    posting_of,
     segment_of,
     session_code,
     together,
@@ -171,7 +180,7 @@ async def test_long_postings_are_read_once_and_short_ones_each_time(
     await append(database, *drafts)
     await index_all(database)
     assert [(await ask(database, each)).total for each in ("needle", "pin", "one")] == [2, 1, 1]
-    spoil = text("UPDATE search_postings SET places = '', counts = ''")
+    spoil = text("UPDATE search_postings SET terms = E'\\n\\n'")
     await database.transact(lambda session: session.execute(spoil))
     assert [(await ask(database, each)).total for each in ("needle", "pin", "needle pin")] == [
         2,
@@ -256,9 +265,9 @@ def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int) -> None:
     ):
         growing = Growing(first)
         for source, (found, length) in zip(some, texts, strict=True):
-            growing.add(source, found, length=length, weight=1.0)
+            growing.add(source, packed(found), length=length, weight=1.0)
         held.append(segment_of(first, growing.columns()))
-        terms.append({term: posting_of(first, *stored) for term, *stored in growing.postings()})
+        terms.append(postings_of(growing))
     weights = {"apple": 2.0, "pear": 0.5, "plum": 0.0}
     matched = matches.match(held, terms, list(weights), [])
     found = ranked.rank(matched, weights, average=10.0)
@@ -277,20 +286,6 @@ def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int) -> None:
     best = found.best(5, session=0.5)
     assert len(best) == min(5, len(keys))
     assert set(best) <= keys.keys()
-
-
-def test_a_phrase_is_looked_for_where_its_words_stand_densely() -> None:
-    growing = Growing(0)
-    texts = [({"apple": 1, "pear": 1}, 9), ({"apple": 3, "pear": 2}, 9), ({"apple": 9}, 9),
-             ({"apple": 3, "pear": 2}, 90), ({"apple": 1, "pear": 1}, 9)]  # fmt: skip
-    for number, (counts, length) in enumerate(texts):
-        growing.add(source_of(number + 1, 0), counts, length=length, weight=1.0)
-    segment = segment_of(0, growing.columns())
-    terms = {term: posting_of(0, *stored) for term, *stored in growing.postings()}
-    found = matches.match([segment], [terms], ["apple", "pear"], [])
-    assert matches.holding_all(found, ["apple", "pear"], below=BLOCK, most=9) == [1, 4, 0, 3]
-    assert matches.holding_all(found, ["apple", "pear"], below=BLOCK, most=2) == [1, 4]
-    assert matches.holding_all(found, ["apple", "pear"], below=0, most=9) == []
 
 
 @given(st.lists(st.dictionaries(st.integers(0, 20), st.integers(1, 255), max_size=9), max_size=4))
@@ -330,30 +325,14 @@ def test_filters_leave_what_meets_them(
     growing = Growing(0)
     for number in range(1, 4):
         labels = {"=client/codex": 1} if number < 3 else {}
-        growing.add(source_of(number, 0), {"apple": 1, **labels}, length=3, weight=1.0)
+        growing.add(source_of(number, 0), packed({"apple": 1, **labels}), length=3, weight=1.0)
     segment = segment_of(0, growing.columns())
-    terms = {term: posting_of(0, *stored) for term, *stored in growing.postings()}
+    terms = postings_of(growing)
     found = matches.match([segment], [terms], ["apple"], [condition], since=since)
     assert found.places[0].tolist() == expected
     assert found.held == {"apple": len(expected)}
     assert found.frequencies == {"apple": 3}
-    assert matches.holding_all(found, ["apple"], below=BLOCK, most=9) == expected[::-1]
-
-
-POSITIONS = st.dictionaries(
-    st.text("abcdef\u732b_/.-", min_size=1, max_size=6),
-    st.lists(st.integers(0, 70_000), min_size=1, max_size=8).map(sorted),
-    max_size=12,
-)
-
-
-@given(POSITIONS, st.sampled_from([65_535, 65_536]))
-def test_packed_places_give_back_what_was_packed(
-    positions: dict[str, list[int]], length: int
-) -> None:
-    kept = {word: [min(at, length) for at in places] for word, places in positions.items()}
-    stored = pack(kept, length=length)
-    assert unpack(stored, [*kept, "none", "\u732b"], length=length) == kept
+    assert [places.tolist() for *_, places in matches.holding_all(found, ["apple"])] == [expected]
 
 
 @pytest.mark.parametrize(
@@ -375,10 +354,9 @@ def test_words_stand_in_order_at_their_distances(
 
 def test_counts_lengths_and_times_are_kept_within_their_bounds() -> None:
     growing = Growing(0)
-    growing.add(source_of(1, 7), {"apple": 1_000}, length=100_000, weight=0.4)
+    growing.add(source_of(1, 7), packed({"apple": 1_000}), length=100_000, weight=0.4)
     segment = segment_of(0, growing.columns())
-    (_, *stored), = growing.postings()  # fmt: skip
-    assert posting_of(0, *stored).counts.tolist() == [255]
+    assert postings_of(growing)["apple"].counts.tolist() == [255]
     assert segment.lengths.tolist() == [65_535]
     assert segment.weights.tolist() == pytest.approx([0.4])
     assert segment.sessions.tolist() == [7]

@@ -5,14 +5,23 @@ import uuid
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from search_fixtures import NOON, append, ask, candidate, index_all, message
+from search_fixtures import (
+    NOON,
+    append,
+    ask,
+    candidate,
+    index_all,
+    message,
+    packed,
+    postings_of,
+)
 
 from memory.database import Database
 from memory.search import matches, ranking, scores
 from memory.search.candidates import Candidate
 from memory.search.labels import Carried
 from memory.search.ranked import Ranked, rank
-from memory.search.segments import Growing, posting_of, segment_of
+from memory.search.segments import Growing, segment_of
 from memory.search.source import Source
 from memory.search.voices import weight_of
 from memory.search.words import covered, typed_words
@@ -89,8 +98,8 @@ def ranked(found: list[Candidate], weights: dict[str, float], average: float) ->
             said=0,
         )
         weight = weight_of(each.carried.kind, each.carried.role)
-        growing.add(source, each.counts, length=each.length, weight=weight)
-    postings = {term: posting_of(0, *stored) for term, *stored in growing.postings()}
+        growing.add(source, packed(each.counts), length=each.length, weight=weight)
+    postings = postings_of(growing)
     segment = segment_of(0, growing.columns())
     return rank(matches.match([segment], [postings], weights, []), weights, average=average)
 

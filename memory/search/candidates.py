@@ -1,4 +1,4 @@
-"""The entries that may answer a query, and where in the best of them its words stand."""
+"""The entries that may answer a query."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -9,16 +9,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.database.statements import rows_of
 from memory.search.labels import Carried
-from memory.search.places import Places, unpack
 
 __all__ = [
     "BY_ENTRY",
     "BY_ORDINAL",
-    "PLACES",
     "UNNUMBERED",
     "Candidate",
-    "Placed",
-    "places",
     "read",
     "read_entries",
 ]
@@ -28,10 +24,6 @@ _READ: Final = """
 """
 BY_ORDINAL: Final = _READ + " AND ordinal = ANY ($2::int[])"
 BY_ENTRY: Final = _READ + " AND entry_id = ANY ($2::uuid[])"
-PLACES: Final = """
-    SELECT entry_id, ordinal, length, lexemes, ends, positions FROM search
-    WHERE generation = $1 AND ordinal = ANY ($2::int[])
-"""
 UNNUMBERED: Final = -1
 """The number of an entry that the index does not hold."""
 
@@ -53,14 +45,6 @@ class Candidate(NamedTuple):
     ordinal: int
 
 
-class Placed(NamedTuple):
-    """An indexed entry, and where the lexemes that were read stand: numbers of words from 0."""
-
-    id: uuid.UUID
-    ordinal: int
-    places: dict[str, list[int]]
-
-
 async def read(session: AsyncSession, generation: int, ordinals: Sequence[int]) -> list[Candidate]:
     """Return the entries with these numbers, without their counts."""
     if not ordinals:
@@ -77,28 +61,6 @@ async def read_entries(
         return []
     rows = await rows_of(session, BY_ENTRY, generation, list(ids))
     return [_candidate(row) for row in rows]
-
-
-async def places(
-    session: AsyncSession, generation: int, ordinals: Sequence[int], lexemes: Collection[str]
-) -> list[Placed]:
-    """Return where the lexemes stand in the entries with these numbers.
-
-    A row's words are as long as its text, so this costs far more than `read`.
-    """
-    if not ordinals:
-        return []
-    rows = await rows_of(session, PLACES, generation, list(ordinals))
-    return [
-        Placed(
-            row["entry_id"],
-            row["ordinal"],
-            unpack(
-                Places(row["lexemes"], row["ends"], row["positions"]), lexemes, length=row["length"]
-            ),
-        )
-        for row in rows
-    ]
 
 
 def _candidate(row: Any) -> Candidate:

@@ -1,12 +1,11 @@
-"""An entry as the index holds it: its words with their places, and its labels."""
+"""An entry as the index holds it: its words with their positions, and its labels."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from memory import text
 from memory.search.labels import carried, labels
-from memory.search.places import Places, pack
+from memory.search.packed import Packed, pack
 from memory.search.source import Source, searchable
 from memory.search.voices import weight_of
 
@@ -24,13 +23,11 @@ anew. A test holds a fingerprint of both.
 class Document:
     """An entry's words and labels.
 
-    ``places`` says where each word stands. ``counts`` says how often each occurs, and has the
-    labels once. ``carried`` are the values of the labels that a search reads. ``length`` is in
-    words, stop words included; ``weight`` is that of who speaks.
+    ``carried`` are the values of the labels that a search reads. ``length`` is in words, stop words
+    included; ``weight`` is that of who speaks.
     """
 
-    places: Places
-    counts: Mapping[str, int]
+    packed: Packed
     carried: str
     length: int
     weight: float
@@ -39,10 +36,8 @@ class Document:
 def document(source: Source) -> Document:
     """Cut an entry into words, and add its labels. Never raises."""
     found = text.tokens(searchable(source))
-    counts = {lexeme: len(positions) for lexeme, positions in found.positions.items()}
     return Document(
-        places=pack(found.positions, length=found.length),
-        counts=counts | dict.fromkeys(labels(source), 1),
+        packed=pack(found.positions, labels(source)),
         carried=carried(source),
         length=found.length,
         weight=weight_of(source.kind, source.role),

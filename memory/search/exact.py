@@ -1,6 +1,5 @@
 """Entries that a query names outright: by an id, or by a quoted phrase."""
 
-import asyncio
 import re
 import unicodedata
 import uuid
@@ -13,8 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.models import Entry, Session
 from memory.search import candidates
-from memory.search.matches import Matches, holding_all
-from memory.search.places import stand_in_order
+from memory.search.packed import stand_in_order
+from memory.search.phrases import in_order
+from memory.search.reach import Reach, first_recent
 from memory.search.request import Request
 from memory.search.scope import named
 from memory.search.source import COLUMNS, SIZE, Source, searchable, source_of, within
@@ -23,7 +23,6 @@ from memory.text import tokens
 
 __all__ = [
     "BY_SOURCE_ID",
-    "MAX_CHECKED",
     "MAX_VERIFIED",
     "OPENING",
     "Quoted",
@@ -36,15 +35,12 @@ __all__ = [
 
 MAX_VERIFIED: Final = 200
 """Entries with a phrase's words in order whose text is read to verify the phrase."""
-MAX_CHECKED: Final = 1_000
-"""Likeliest entries with all of a phrase's words of which the order of these words is looked at."""
 MAX_BYTES: Final = 4_000_000
 """Bytes of their content after which no further text is read."""
 OPENING: Final = 3
 """First entries that stand for a session whose id was asked for."""
 
 _MAX_WORDS: Final = 32  # of a phrase that are looked up; the text is compared whole
-_CHUNK: Final = 250  # entries whose words' order is looked at together
 _BEGINNING: Final = re.compile(r"[0-9a-f]{8,32}")
 
 # Skips from provider to provider, since the index on source ids begins with them.
@@ -99,34 +95,25 @@ def words_of(phrase: str) -> list[str]:
     return [lexeme for _, lexeme in _placed(phrase)]
 
 
-async def by_phrase(
-    session: AsyncSession, phrase: str, matches: Matches, *, generation: int, first_recent: int
-) -> Quoted:
-    """Return the indexed entries whose text holds the phrase as it was written, among the likeliest.
+async def by_phrase(session: AsyncSession, phrase: str, reach: Reach) -> Quoted:
+    """Return the indexed entries whose text holds the phrase as it was written.
 
     Letter case and white space do not count. The index finds the words and their order, the text
-    proves the phrase. Numbers from ``first_recent`` on are of entries that are not indexed.
+    proves the phrase: that of the MAX_VERIFIED likeliest, within MAX_BYTES. Raises Moved.
     """
-    words = _placed(phrase)
-    lexemes = {lexeme for _, lexeme in words}
-    bounds = {"below": first_recent, "most": MAX_CHECKED + 1}
-    indexed = await asyncio.to_thread(holding_all, matches, lexemes, **bounds)
-    in_order: list[uuid.UUID] = []
-    checked = 0
-    while checked < min(len(indexed), MAX_CHECKED) and len(in_order) <= MAX_VERIFIED:
-        some = indexed[checked : min(checked + _CHUNK, MAX_CHECKED)]
-        checked += len(some)
-        read = await candidates.places(session, generation, some, lexemes)
-        placed = {each.ordinal: each for each in read}
-        likeliest = [placed[number] for number in some if number in placed]
-        in_order += [each.id for each in likeliest if stand_in_order(each.places, words)]
-    some_ids = Entry.id.in_(in_order[:MAX_VERIFIED])
+    below, generation = first_recent(reach.progress), reach.progress.generation
+    bounds = {"below": below, "most": MAX_VERIFIED + 1}
+    likely = await in_order(session, reach.matches, _placed(phrase), **bounds)
+    verified = await candidates.read(session, generation, likely[:MAX_VERIFIED])
+    some_ids = Entry.id.in_([each.id for each in verified])
     sized = select(Entry.id, SIZE.label("size")).where(some_ids).subquery()
     chosen = within(sized, sized.c.id.desc(), most=MAX_BYTES)
     rows = await session.execute(select(*COLUMNS).join(chosen, chosen.c.id == Entry.id))
     found = [source_of(row) for row in rows]
-    is_complete = checked == len(indexed) and len(found) == len(in_order)
-    return Quoted({each.id for each in found if holds(each, phrase)}, is_complete)
+    return Quoted(
+        {each.id for each in found if holds(each, phrase)},
+        is_complete=len(found) == len(likely),
+    )
 
 
 def recent_with(phrase: str, sources: Sequence[Source]) -> set[uuid.UUID]:

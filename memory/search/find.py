@@ -1,6 +1,7 @@
 """The search itself: from a request to an answer."""
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -22,6 +23,7 @@ from memory.search.hints import TIME_WORDS
 from memory.search.lookup import MAX_BEGUN
 from memory.search.neighbours import neighbours
 from memory.search.notes import note_of
+from memory.search.positions import Moved
 from memory.search.request import Request, checked, is_filtered
 from memory.search.scores import Own, Scores
 from memory.search.source import searchable
@@ -32,6 +34,7 @@ __all__ = ["CLOSE", "search"]
 
 CLOSE: Final = 60
 """The best entries that are looked at closely: the order of their words, their neighbours."""
+_TRIES: Final = 5  # while segments are joined, which happens every few seconds at most
 
 
 async def search(
@@ -42,9 +45,18 @@ async def search(
     Words are OR-ed and ranked; an id or a quoted phrase comes first. What was appended a moment
     ago is found too. With an embedder, entries near in meaning answer as well. Raises InvalidInput
     for a query without any word to search for (``empty_query``), and for what
-    `memory.search.request.checked` refuses.
+    `memory.search.request.checked` refuses; and Unavailable (``index_moved``) when the index was
+    rewritten under each of several tries.
     """
     request = checked(request)
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(Moved):
+            return await _answer(session, request, embedder)
+    return await _answer(session, request, embedder)
+
+
+async def _answer(session: AsyncSession, request: Request, embedder: Embedder | None) -> Answer:
+    """Search once. Raises Moved when the index was rewritten meanwhile."""
     query = text.query(request.query)
     if not query:
         raise InvalidInput(
@@ -88,22 +100,14 @@ async def _scored(session: AsyncSession, found: Found) -> Scores:
         cosines=found.cosines,
     )
     close = [found.entries[each] for each in list(scores)[:CLOSE]]
-    placed = await _places(session, found, close)
-    scoring.add_order(scores, own, found.entries, placed, found.query.words)
+    words = found.query.words
+    placed = await found.reach.places(session, close, words) if len(words) > 1 else {}
+    scoring.add_order(scores, own, found.entries, placed, words)
     scoring.add_neighbours(scores, await asyncio.to_thread(_beside, found, own, close))
     scoring.add_exact(scores, found.ids, [each.entries for each in found.phrases])
-    scoring.add_hints(scores, found.entries, placed, found.hints)
+    timed = found.reach.holding(close, TIME_WORDS) if found.hints.asks_when else ()
+    scoring.add_hints(scores, found.entries, found.hints, timed=timed)
     return scores
-
-
-async def _places(
-    session: AsyncSession, found: Found, close: Sequence[Candidate]
-) -> dict[uuid.UUID, scoring.Positions]:
-    """Return where words stand in some entries, as far as that counts for this query."""
-    lexemes = list(found.query.words) if len(found.query.words) > 1 else []
-    if found.hints.asks_when:
-        lexemes += TIME_WORDS
-    return await found.reach.places(session, close, lexemes) if lexemes else {}
 
 
 def _beside(

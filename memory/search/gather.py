@@ -14,7 +14,14 @@ from memory.search import exact, lookup, matches, meaning, ranked, ranking, tail
 from memory.search.beginnings import letters_of, with_beginnings, words_among, words_of
 from memory.search.candidates import Candidate
 from memory.search.exact import Quoted
-from memory.search.hints import Hints, hints_of, people_among, told_apart
+from memory.search.hints import (
+    TIME_WORDS,
+    Hints,
+    asks_when,
+    hints_of,
+    people_among,
+    told_apart,
+)
 from memory.search.labels import filters
 from memory.search.matches import Matches
 from memory.search.ranked import Ranked
@@ -81,7 +88,8 @@ async def _matched(session: AsyncSession, request: Request, query: text.Query) -
     of_phrases = {lexeme for phrase in query.phrases for lexeme in exact.words_of(phrase)}
     conditions = filters(request)
     labels = [label for condition in conditions for label in condition.labels]
-    terms = [*dict.fromkeys((*query.words, *query.terms, *of_phrases)), *labels]
+    times = TIME_WORDS if asks_when(request.query) else ()
+    terms = [*dict.fromkeys((*query.words, *query.terms, *of_phrases, *times)), *labels]
     # The index before the tail: what is indexed meanwhile is then in both, and not in neither.
     letters = [letters_of(each) for each in query.beginnings]
     looked = await lookup.read(session, terms, letters)
@@ -148,13 +156,7 @@ async def _ranked(
 
 async def _quoted(session: AsyncSession, phrase: str, found: Found) -> Quoted:
     """Return the entries that hold a phrase, indexed or not."""
-    indexed = await exact.by_phrase(
-        session,
-        phrase,
-        found.matches,
-        generation=found.reach.progress.generation,
-        first_recent=first_recent(found.reach.progress),
-    )
+    indexed = await exact.by_phrase(session, phrase, found.reach)
     recent = await asyncio.to_thread(exact.recent_with, phrase, found.reach.tail.sources)
     return Quoted(indexed.entries | recent, indexed.is_complete)
 

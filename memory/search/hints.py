@@ -55,10 +55,6 @@ class Hints:
         by = candidate.carried
         return by.speaker in self.writers or by.client in self.writers
 
-    def tells_when(self, held: Collection[str]) -> bool:
-        """Tell whether an entry with such words names a time and the question asks for one."""
-        return self.asks_when and not TIME_WORDS.isdisjoint(held)
-
     def fit(self, moment: datetime) -> float:
         """Return from 0 to 1 how well a time fits the best of those that were named."""
         return max((each.fit(moment) for each in self.times), default=0.0)

@@ -38,7 +38,7 @@ _LOCK: Final = "hashtextextended('search index of ' || current_schema(), 0)"
 
 _COLUMNS: Final = (
     *("generation", "ordinal", "entry_id", "occurred_at", "said"),
-    *("length", "labels", "lexemes", "ends", "positions"),
+    *("length", "labels"),
 )
 
 _log = log.get(__name__)
@@ -181,7 +181,7 @@ async def _clean(session: AsyncSession) -> None:
 
 
 async def _filled(work: _Pass, before: Progress, rows: Sequence[Any]) -> Progress:
-    """Write the rows and segments of some entries; return how far that is.
+    """Write the numbers and segments of some entries; return how far that is.
 
     The next entries are cut while the database writes the last ones, and the event loop stays free
     for others.
@@ -192,10 +192,10 @@ async def _filled(work: _Pass, before: Progress, rows: Sequence[Any]) -> Progres
     async with aclosing(_documents([source_of(row) for row in rows], work.cutters)) as chunks:
         async for chunk, documents in chunks:
             first = growing.first + growing.entries
-            await _store(session, before.generation, first, chunk, documents)
+            await _number(session, before.generation, first, chunk, documents)
             for source, each in zip(chunk, documents, strict=True):
                 total_length += each.length
-                growing.add(source, each.counts, length=each.length, weight=each.weight)
+                growing.add(source, each.packed, length=each.length, weight=each.weight)
                 if not growing.room:
                     growing = await _written(session, before.generation, growing, is_last=False)
     is_last = len(rows) < max(work.limit, _MANY)  # or as many are to be expected
@@ -238,18 +238,18 @@ async def _documents(
             each.cancel()
 
 
-async def _store(
+async def _number(
     session: AsyncSession,
     generation: int,
     first: int,
     sources: Sequence[Source],
     documents: Sequence[Document],
 ) -> None:
-    """Write where the words of some entries stand."""
+    """Write the numbers of some entries, and what of them a search reads first."""
     rows = (
         (
             *(generation, ordinal, source.id, source.occurred_at, source.said),
-            *(each.length, each.carried, *each.places),
+            *(each.length, each.carried),
         )
         for ordinal, (source, each) in enumerate(zip(sources, documents, strict=True), start=first)
     )

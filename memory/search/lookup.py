@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.database.statements import rows_of
 from memory.search.document import RULES
+from memory.search.pages import span
 from memory.search.place import Progress
 from memory.search.remembered import Remembered, Stored
 from memory.search.segments import Columns, Posting, Segment, posting_of, segment_of
@@ -19,8 +21,8 @@ __all__ = ["LOOKUP", "MAX_BEGUN", "Looked", "read"]
 MAX_BEGUN: Final = 100
 """Words with one beginning that are searched for: those in most entries."""
 
-# One statement, so that segments and postings are of one moment, whatever is joined meanwhile. An
-# entry of a posting takes one byte of its counts.
+# One statement, so that segments and postings are of one moment, whatever is joined meanwhile. The
+# page that may hold a term is the last one that begins at or before it.
 LOOKUP: Final = """
     WITH live AS MATERIALIZED (SELECT * FROM search_progress WHERE state = 'live'),
     pieces AS MATERIALIZED (
@@ -29,10 +31,19 @@ LOOKUP: Final = """
     begun AS MATERIALIZED (
         SELECT words.term FROM unnest($3::text[], $4::text[]) AS asked (first, behind)
         CROSS JOIN LATERAL (
-            SELECT term FROM search_postings
-            WHERE term >= asked.first AND term < asked.behind
-                AND segment = ANY (ARRAY (SELECT id FROM pieces))
-            GROUP BY term ORDER BY sum(octet_length(counts)) DESC, term LIMIT $5
+            SELECT held.term FROM pieces
+            CROSS JOIN LATERAL (
+                SELECT terms, sizes FROM search_postings
+                WHERE segment = pieces.id AND first < asked.behind AND first >= coalesce((
+                    SELECT first FROM search_postings
+                    WHERE segment = pieces.id AND first <= asked.first ORDER BY first DESC LIMIT 1
+                ), '')
+            ) AS page
+            CROSS JOIN LATERAL
+                unnest(string_to_array(btrim(page.terms, E'\n'), E'\n'), page.sizes)
+                AS held (term, size)
+            WHERE held.term COLLATE "C" >= asked.first AND held.term COLLATE "C" < asked.behind
+            GROUP BY held.term ORDER BY sum(held.size) DESC, held.term COLLATE "C" LIMIT $5
         ) AS words
     )
     SELECT live.generation, live.epoch, live.xid::text AS xid, live.seq, live.entries,
@@ -42,22 +53,21 @@ LOOKUP: Final = """
         CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.times END AS times,
         CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.sessions END AS sessions,
         CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.spoken END AS spoken,
-        NULL AS term, NULL::bytea AS places, NULL::bytea AS counts
+        NULL AS term, NULL AS page, NULL AS terms, NULL::int[] AS sizes, NULL::bytea AS places,
+        NULL::bytea AS counts
     FROM live LEFT JOIN pieces USING (generation)
     UNION ALL
-    SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, search_postings.segment, NULL, NULL,
+    SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, pieces.id, NULL, NULL,
         NULL, NULL, NULL, NULL, NULL,
-        search_postings.term,
-        CASE WHEN known.is_so THEN NULL ELSE search_postings.places END,
-        CASE WHEN known.is_so THEN NULL ELSE search_postings.counts END
-    FROM search_postings CROSS JOIN LATERAL (
-        SELECT (search_postings.term, search_postings.segment) IN (
-            SELECT given.term, pieces.id FROM unnest($6::text[], $7::uuid[]) AS given (term, stamp)
-            JOIN pieces USING (stamp)
-        ) AS is_so
-    ) AS known
-    WHERE search_postings.term = ANY ($1::text[] || ARRAY (SELECT term FROM begun))
-        AND search_postings.segment = ANY (ARRAY (SELECT id FROM pieces))
+        asked.term, page.first, page.terms, page.sizes, page.places, page.counts
+    FROM pieces
+    CROSS JOIN unnest($1::text[] || ARRAY (SELECT term FROM begun)) AS asked (term)
+    CROSS JOIN LATERAL (
+        SELECT first, terms, sizes, places, counts FROM search_postings
+        WHERE segment = pieces.id AND first <= asked.term ORDER BY first DESC LIMIT 1
+    ) AS page
+    WHERE (asked.term, pieces.stamp) NOT IN (SELECT * FROM unnest($6::text[], $7::uuid[]))
+        AND strpos(page.terms, E'\n' || asked.term || E'\n') > 0
 """
 
 
@@ -100,21 +110,31 @@ async def read(
                 stamps.append(row["stamp"])
                 segments.append(_segment(row, held))
     postings: list[dict[str, Posting]] = [{} for _ in segments]
+    for (stamp, term), stored in known.items():
+        if stamp in stamps:
+            at = stamps.index(stamp)
+            postings[at][term] = posting_of(segments[at].first, *stored)
     for row in rows:
         if (term := row["term"]) is not None:
             at = numbers[row["id"]]
-            stored = known.get((stamps[at], term))
-            if stored is None:
-                stored = Stored(row["places"], row["counts"])
-                _REMEMBERED.keep_posting(stamps[at], term, stored)
+            stored = _stored(row)
+            _REMEMBERED.keep_posting(stamps[at], term, stored)
             postings[at][term] = posting_of(segments[at].first, *stored)
     return Looked(progress, segments, postings)
+
+
+def _stored(row: Any) -> Stored:
+    """Return a row's posting from the page that holds it."""
+    begin, end = span(row["terms"], row["sizes"], row["term"])
+    spot = int(np.frombuffer(row["counts"], dtype=np.uint8, count=begin).sum())
+    return Stored(row["places"][2 * begin : 2 * end], row["counts"][begin:end], row["page"], spot)
 
 
 def _segment(row: Any, held: Mapping[uuid.UUID, Segment]) -> Segment:
     """Return a row's segment, as it is remembered or from its columns."""
     segment = held.get(row["stamp"])
     if segment is None:
-        segment = segment_of(row["first"], Columns(*(row[name] for name in Columns._fields)))
+        columns = Columns(*(row[name] for name in Columns._fields))
+        segment = segment_of(row["first"], columns, number=row["id"])
     _REMEMBERED.keep_segment(row["stamp"], segment)
     return segment

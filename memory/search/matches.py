@@ -4,7 +4,7 @@ Pure functions over arrays. The index's segments and the one made of what is not
 matched alike, so that a word weighs the same in both.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -96,31 +96,19 @@ def match(
     )
 
 
-def holding_all(matches: Matches, lexemes: Collection[str], *, below: int, most: int) -> list[int]:
-    """Return the ordinals of so many matches that hold all of the lexemes, the likeliest first.
-
-    They stand side by side the likelier, the more often all of them stand among few words. Segments
-    from ``below`` on are left out.
-    """
-    keys, ordinals = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+def holding_all(
+    matches: Matches, lexemes: Collection[str]
+) -> Iterator[tuple[Segment, Postings, Numbers]]:
+    """Give for each segment, with its postings, the matches that hold all of the lexemes."""
     for segment, some, matching in zip(
         matches.segments, matches.postings, matches.places, strict=True
     ):
-        postings = [some[each] for each in lexemes if each in some]
-        if segment.first >= below or len(postings) < len(lexemes):
-            continue
-        left = _flags(segment, [matching])
-        for each in postings:
-            left &= _flags(segment, [each.places])
-        places = np.flatnonzero(left)
-        key = (1 - len(postings)) * np.log(np.maximum(segment.lengths[places], 1))
-        for each in postings:
-            counts = each.counts[np.searchsorted(each.places, places)]
-            key += np.log(counts.astype(np.float32))
-        first = top(key, most)
-        keys.append(key[first])
-        ordinals.append(places[first] + segment.first)
-    return best_of(keys, ordinals, most)
+        left = np.zeros(segment.entries, dtype=np.bool_)
+        if all(each in some for each in lexemes):
+            left[matching] = True
+            for each in lexemes:
+                left &= _flags(segment, [some[each].places])
+        yield segment, some, np.flatnonzero(left)
 
 
 def top(values: NDArray[Any], count: int) -> Numbers:

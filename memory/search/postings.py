@@ -1,12 +1,17 @@
 """Writing the index's segments: new ones, several joined into one, and none any more."""
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from memory.database.statements import copy_rows
+from memory.database.statements import copy_rows, rows_of
+from memory.search import pages
+from memory.search.pages import Page, Stored
 from memory.search.segments import BLOCK, Growing
 
 __all__ = ["FANOUT", "Piece", "add", "due", "join", "remove_one"]
@@ -32,13 +37,16 @@ _JOINED: Final = text("""
         string_agg(sessions, '' ORDER BY first), string_agg(spoken, '' ORDER BY first)
     FROM search_segments WHERE id = ANY (CAST(:ids AS int[])) GROUP BY generation RETURNING id
 """)
-# Ids of segments rise with the numbers of their entries, so their order is that of the entries.
-_JOINED_POSTINGS: Final = text("""
-    INSERT INTO search_postings (term, segment, places, counts)
-    SELECT term, :joined, string_agg(places, '' ORDER BY segment),
-        string_agg(counts, '' ORDER BY segment)
-    FROM search_postings WHERE segment = ANY (CAST(:ids AS int[])) GROUP BY term
-""")
+_KEYS: Final = """
+    SELECT segment, first FROM search_postings WHERE segment = ANY ($1::int[]) ORDER BY first, segment
+"""
+PAGES: Final = """
+    SELECT page.* FROM unnest($1::int[], $2::text[]) AS asked (segment, first)
+    CROSS JOIN LATERAL (
+        SELECT segment, first, terms, sizes, places, counts, positions FROM search_postings
+        WHERE segment = asked.segment AND first = asked.first OFFSET 0
+    ) AS page
+"""
 _NO_POSTINGS: Final = text("DELETE FROM search_postings WHERE segment = ANY (CAST(:ids AS int[]))")
 _NO_SEGMENTS: Final = text("DELETE FROM search_segments WHERE id = ANY (CAST(:ids AS int[]))")
 _LAST: Final = text("""
@@ -46,8 +54,7 @@ _LAST: Final = text("""
     ORDER BY first DESC LIMIT 1
 """)
 _NO_ENTRIES: Final = text("DELETE FROM search WHERE generation = :generation AND ordinal >= :first")
-# Sorting in memory what a whole block holds is several times faster than on disk.
-_ROOM: Final = text("SET LOCAL work_mem = '64MB'")
+_MANY: Final = 500  # pages that are read at once, about 4 MB
 
 
 class Piece(NamedTuple):
@@ -62,8 +69,7 @@ async def add(session: AsyncSession, generation: int, made: Growing) -> None:
     """Write a segment."""
     described = {"generation": generation, "first": made.first, "entries": made.entries}
     segment = await session.scalar(_NEW, made.columns()._asdict() | described)
-    rows = ((term, segment, places, counts) for term, places, counts in made.postings())
-    await copy_rows(session, "search_postings", ("term", "segment", "places", "counts"), rows)
+    await _write(session, segment, pages.pages(made.postings()))
 
 
 def due(pieces: Sequence[Piece], *, is_last: bool = True) -> Sequence[Piece]:
@@ -95,9 +101,9 @@ async def join(session: AsyncSession, generation: int, *, ordinal: int, is_last:
     chosen = due([each for each in pieces if each.first < block + BLOCK], is_last=is_last)
     if chosen:
         ids = [each.id for each in chosen]
-        await session.execute(_ROOM)
         joined = await session.scalar(_JOINED, {"ids": ids})
-        await session.execute(_JOINED_POSTINGS, {"ids": ids, "joined": joined})
+        async for merged in _merged(session, ids):
+            await _write(session, joined, merged)
         await _remove(session, ids)
     return len(chosen)
 
@@ -110,6 +116,53 @@ async def remove_one(session: AsyncSession, generation: int) -> bool:
     await _remove(session, [row.id])
     await session.execute(_NO_ENTRIES, {"generation": generation, "first": row.first})
     return True
+
+
+async def _write(session: AsyncSession, segment: int, some: Iterable[Page]) -> None:
+    rows = ((segment, *page) for page in some)
+    await copy_rows(session, "search_postings", pages.COLUMNS, rows)
+
+
+async def _merged(session: AsyncSession, ids: Sequence[int]) -> AsyncIterator[Sequence[Page]]:
+    """Give the pages of several segments made one, in order.
+
+    It goes along the segments' pages, so that a block of any size takes little memory: once those
+    that begin before a term are read, no posting of an earlier term is to come.
+    """
+    keys = await rows_of(session, _KEYS, list(ids))
+    held = _Held()
+    for at in range(0, len(keys), _MANY):
+        named, firsts = zip(*keys[at : at + _MANY], strict=True)
+        rows = await rows_of(session, PAGES, named, firsts)
+        below = keys[at + _MANY]["first"] if at + _MANY < len(keys) else None
+        yield await asyncio.to_thread(held.merged, rows, below=below)
+
+
+@dataclass(slots=True)
+class _Held:
+    """Postings that were read, with their segments, of terms of which more may come."""
+
+    postings: defaultdict[str, list[tuple[int, Stored]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def merged(self, rows: Sequence[Any], *, below: str | None) -> list[Page]:
+        """Take what stands in some pages, and return the pages of the terms below another."""
+        for segment, *page in rows:
+            for term, stored in pages.postings(Page(*page)):
+                self.postings[term].append((segment, stored))
+        ready = sorted(term for term in self.postings if below is None or term < below)
+        return list(pages.pages((term, _joined(self.postings.pop(term))) for term in ready))
+
+
+def _joined(some: list[tuple[int, Stored]]) -> Stored:
+    """Return the postings of one term as one.
+
+    Ids of segments rise with the numbers of their entries, so their order is that of the entries.
+    """
+    some.sort()
+    places, counts, positions = zip(*(stored for _, stored in some), strict=True)
+    return Stored(b"".join(places), b"".join(counts), b"".join(positions))
 
 
 async def _remove(session: AsyncSession, ids: Sequence[int]) -> None:

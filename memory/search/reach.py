@@ -4,14 +4,16 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.models import Entry
-from memory.search import candidates, tail
+from memory.search import candidates, positions, tail
 from memory.search.candidates import UNNUMBERED, Candidate
-from memory.search.matches import Matches
+from memory.search.matches import Matches, where
 from memory.search.place import Progress
+from memory.search.positions import Wanted
 from memory.search.segments import BLOCK
 from memory.search.source import COLUMNS, source_of
 from memory.search.tail import Tail
@@ -68,18 +70,47 @@ class Reach:
     async def places(
         self, session: AsyncSession, entries: Sequence[Candidate], lexemes: Collection[str]
     ) -> dict[uuid.UUID, Mapping[str, Collection[int]]]:
-        """Return where lexemes stand in those of some entries that have a number."""
+        """Return where lexemes that were looked up stand in those of some entries that have a number.
+
+        Raises Moved, see `memory.search.positions`.
+        """
         first = first_recent(self.progress)
-        indexed = [each.ordinal for each in entries if UNNUMBERED < each.ordinal < first]
-        generation = self.progress.generation
-        found: dict[uuid.UUID, Mapping[str, Collection[int]]] = {
-            each.id: each.places
-            for each in await candidates.places(session, generation, indexed, lexemes)
+        named = {each.ordinal: each.id for each in entries if UNNUMBERED < each.ordinal < first}
+        wanted = self._wanted(named, lexemes)
+        read = await positions.read(session, [each for _, each in wanted])
+        found: dict[uuid.UUID, dict[str, Collection[int]]] = {each: {} for each in named.values()}
+        for (lexeme, each), some in zip(wanted, read, strict=True):
+            parts = np.split(some, np.cumsum(each.counts)[:-1])
+            for number, part in zip(each.numbers, parts, strict=True):
+                found[named[number]][lexeme] = part.tolist()
+        recent = {
+            each.id: tail.places_of(self.tail.sources[each.ordinal - first], lexemes)
+            for each in entries
+            if each.ordinal >= first
         }
-        for each in entries:
-            if each.ordinal >= first:
-                source = self.tail.sources[each.ordinal - first]
-                found[each.id] = tail.places_of(source, lexemes)
+        return {**found, **recent}
+
+    def holding(
+        self, entries: Iterable[Candidate], lexemes: Collection[str]
+    ) -> frozenset[uuid.UUID]:
+        """Return those of some entries that hold any of these lexemes, which were looked up."""
+        named = {each.ordinal: each.id for each in entries}
+        held = [number for _, each in self._wanted(named, lexemes) for number in each.numbers]
+        return frozenset(named[number] for number in held)
+
+    def _wanted(
+        self, ordinals: Collection[int], lexemes: Collection[str]
+    ) -> list[tuple[str, Wanted]]:
+        """Return which of the lexemes stand in entries with these numbers, and in which of them."""
+        asked = np.sort(np.array(list(ordinals), dtype=np.int64))
+        found: list[tuple[str, Wanted]] = []
+        for segment, some in zip(self.matches.segments, self.matches.postings, strict=True):
+            places = segment.places_of(asked)
+            for lexeme in lexemes if len(places) else ():
+                if (posting := some.get(lexeme)) is not None:
+                    at, holds = where(posting.places, places)
+                    if holds.any():
+                        found.append((lexeme, Wanted(segment, posting, at[holds])))
         return found
 
     def _recent(self, at: int) -> Candidate:

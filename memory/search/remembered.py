@@ -23,10 +23,12 @@ LONG: Final = 500
 
 
 class Stored(NamedTuple):
-    """A posting as the index stores it."""
+    """A posting as the index stores it, and where in it the positions are; see `segments.Posting`."""
 
     places: bytes
     counts: bytes
+    page: str
+    spot: int
 
 
 @dataclass(slots=True)

@@ -175,10 +175,14 @@ def add_neighbours(scores: Scores, beside: Mapping[uuid.UUID, Iterable[tuple[flo
 def add_hints(
     scores: Scores,
     entries: Mapping[uuid.UUID, Candidate],
-    placed: Mapping[uuid.UUID, Positions],
     hints: Hints,
+    *,
+    timed: Collection[uuid.UUID],
 ) -> None:
-    """Add what it gives to be by the one, and of the time, that the question names."""
+    """Add what it gives to be by the one, and of the time, that the question names.
+
+    ``timed`` are the entries that tell a time themselves.
+    """
     if not (hints.writers or hints.times or hints.asks_when):
         return
     for entry_id, given in scores.items():
@@ -186,7 +190,7 @@ def add_hints(
         parts = {
             "writer": WRITER * hints.is_by_writer(candidate),
             "time": TIME * hints.fit(candidate.occurred_at),
-            "when": WHEN * hints.tells_when(placed.get(entry_id, ())),
+            "when": WHEN * (hints.asks_when and entry_id in timed),
         }
         given |= {name: part for name, part in parts.items() if part}
 

@@ -1,15 +1,16 @@
 """Segments: runs of entries with what a search needs to know of each, as arrays.
 
 Entries of the index are numbered in feed order. A block is a run of 65,536 numbers, so that within
-one a number takes two bytes; a segment is a run inside one block. Postings give the entries of one
-term in one segment. Both are written once, and joined by concatenation.
+one a number takes two bytes; a segment is a run inside one block. A posting gives the entries of one
+term in one segment, and where the term stands in them. Both are written once, and joined by
+concatenation.
 """
 
 import sys
 import uuid
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -18,12 +19,13 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.search.packed import MAX_COUNT, Packed
+from memory.search.pages import Stored
 from memory.search.source import Source
 from memory.search.voices import is_prose
 
 __all__ = [
     "BLOCK",
-    "MAX_COUNT",
     "MAX_LENGTH",
     "Columns",
     "Growing",
@@ -31,6 +33,7 @@ __all__ = [
     "Segment",
     "microseconds",
     "posting_of",
+    "runs",
     "segment_of",
     "session_code",
     "together",
@@ -38,9 +41,6 @@ __all__ = [
 
 BLOCK: Final = 65_536
 """Entries of a block: as many as two bytes can number."""
-MAX_COUNT: Final = 255
-"""A term's occurrences in one entry are counted up to here."""
-
 MAX_LENGTH: Final = 65_535
 """Words of one entry, as far as its length matters to its score."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -64,13 +64,14 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment in memory: ``entries`` numbers from ``first`` on.
+    """A segment in memory: ``entries`` numbers from ``first`` on; ``id`` is 0 if it is not stored.
 
     ``codes`` gives each entry its place in ``sessions``, which holds every `session_code` once.
     ``by_session`` are the entries session after session, and ``bounds`` where each session begins
     there, and the last one ends.
     """
 
+    id: int
     first: int
     entries: int
     lengths: NDArray[np.float32]
@@ -89,10 +90,16 @@ class Segment:
 
 
 class Posting(NamedTuple):
-    """Entries of one segment that hold a term, from 0 in order, and how often; labels once."""
+    """Entries of one segment that hold a term, from 0 in order, and how often; labels once.
+
+    Where it stands in them is stored in the ``page`` that begins with this term, from ``spot`` on,
+    counted in positions; None where nothing is stored.
+    """
 
     places: NDArray[np.intp]
     counts: NDArray[np.uint8]
+    page: str | None = None
+    spot: int = 0
 
 
 def session_code(session_id: uuid.UUID | None) -> int:
@@ -118,11 +125,13 @@ class Growing:
     _times: "array[int]" = field(default_factory=lambda: array("q"))
     _sessions: "array[int]" = field(default_factory=lambda: array("Q"))
     _spoken: bytearray = field(default_factory=bytearray)
-    # Terms are numbered as they come; of each entry, the numbers of its terms and their counts.
+    # Terms are numbered as they come. Of each entry, the numbers of its terms, their counts and
+    # their positions.
     _numbers: defaultdict[str, int] = field(default_factory=lambda: defaultdict(count().__next__))
     _terms: "array[int]" = field(default_factory=lambda: array("I"))
-    _counts: "array[int]" = field(default_factory=lambda: array("I"))
     _sizes: "array[int]" = field(default_factory=lambda: array("I"))
+    _counts: bytearray = field(default_factory=bytearray)
+    _positions: bytearray = field(default_factory=bytearray)
 
     @property
     def entries(self) -> int:
@@ -134,16 +143,17 @@ class Growing:
         """How many more fit into its block."""
         return BLOCK - self.first % BLOCK - self.entries
 
-    def add(self, source: Source, counts: Mapping[str, int], *, length: int, weight: float) -> None:
-        """Add the next entry with its terms, how often each occurs; there must be room."""
+    def add(self, source: Source, packed: Packed, *, length: int, weight: float) -> None:
+        """Add the next entry with its terms; there must be room."""
         self._lengths.append(min(length, MAX_LENGTH))
         self._weights.append(round(100 * weight))
         self._times.append(microseconds(source.occurred_at))
         self._sessions.append(session_code(source.session_id))
         self._spoken.append(is_prose(source.kind, source.role))
-        self._terms.extend(map(self._numbers.__getitem__, counts))
-        self._counts.extend(counts.values())
-        self._sizes.append(len(counts))
+        self._sizes.append(len(packed.terms))
+        self._terms.extend(map(self._numbers.__getitem__, packed.terms))
+        self._counts += packed.counts
+        self._positions += packed.positions
 
     def columns(self) -> Columns:
         """Return what is stored of its entries."""
@@ -155,27 +165,44 @@ class Growing:
             spoken=bytes(self._spoken),
         )
 
-    def postings(self) -> Iterator[tuple[str, bytes, bytes]]:
-        """Give each term, in order, with its entries' numbers in the block, and counts."""
-        terms = np.array(self._terms, dtype=np.uint32)
-        numbers = self.first % BLOCK + np.arange(self.entries)
-        places = np.repeat(numbers, np.array(self._sizes, dtype=np.int64))
+    def postings(self) -> Iterator[tuple[str, Stored]]:
+        """Give each term, in order, with its posting."""
+        if not self._numbers:
+            return
+        names = sorted(self._numbers)
+        rank = np.empty(len(names), dtype=np.uint32)
+        rank[[self._numbers[each] for each in names]] = np.arange(len(names))
+        terms = rank[np.array(self._terms, dtype=np.int64)]
         order = np.argsort(terms, kind="stable")  # so entries stay in order within a term
-        stored = places[order].astype("<u2").tobytes()
-        counts = np.minimum(np.array(self._counts), MAX_COUNT)[order].astype(np.uint8).tobytes()
-        ends = [0, *np.cumsum(np.bincount(terms, minlength=len(self._numbers))).tolist()]
-        for term, number in sorted(self._numbers.items()):
-            begin, end = ends[number], ends[number + 1]
-            yield term, stored[2 * begin : 2 * end], counts[begin:end]
+        numbers = self.first % BLOCK + np.arange(self.entries)
+        places = np.repeat(numbers, np.array(self._sizes, dtype=np.int64))[order]
+        counts = np.frombuffer(bytes(self._counts), dtype=np.uint8).astype(np.int64)
+        spots = runs((np.cumsum(counts) - counts)[order], counts[order])
+        positions = np.frombuffer(bytes(self._positions), dtype=np.uint16)[spots]
+        ends = [0, *np.cumsum(np.bincount(terms, minlength=len(names))).tolist()]
+        behind = [0, *np.cumsum(counts[order]).tolist()]
+        stored = places.astype("<u2").tobytes()
+        counted = counts[order].astype(np.uint8).tobytes()
+        spotted = positions.astype("<u2").tobytes()
+        for term, begin, end in zip(names, ends, ends[1:], strict=False):
+            yield (
+                term,
+                Stored(
+                    places=stored[2 * begin : 2 * end],
+                    counts=counted[begin:end],
+                    positions=spotted[2 * behind[begin] : 2 * behind[end]],
+                ),
+            )
 
 
-def segment_of(first: int, stored: Columns) -> Segment:
-    """Return a segment from its columns."""
+def segment_of(first: int, stored: Columns, *, number: int = 0) -> Segment:
+    """Return a segment from its columns; ``number`` is its id."""
     lengths = np.frombuffer(stored.lengths, dtype="<u2").astype(np.float32)
     sessions, codes = np.unique(
         np.frombuffer(stored.sessions, dtype="<u8").astype(np.uint64), return_inverse=True
     )
     return Segment(
+        id=number,
         first=first,
         entries=len(lengths),
         lengths=lengths,
@@ -189,10 +216,18 @@ def segment_of(first: int, stored: Columns) -> Segment:
     )
 
 
-def posting_of(first: int, places: bytes, counts: bytes) -> Posting:
+def posting_of(
+    first: int, places: bytes, counts: bytes, page: str | None = None, spot: int = 0
+) -> Posting:
     """Return a posting from what is stored of it, given the number of its segment's first entry."""
     numbers = np.frombuffer(places, dtype="<u2").astype(np.intp) - (first & _MASK)
-    return Posting(numbers, np.frombuffer(counts, dtype="<u1"))
+    return Posting(numbers, np.frombuffer(counts, dtype="<u1"), page, spot)
+
+
+def runs(begins: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of several runs, one behind the other, given where each begins."""
+    before = np.cumsum(sizes) - sizes
+    return np.repeat(begins - before, sizes) + np.arange(int(sizes.sum()))
 
 
 def together(postings: Sequence[Posting], *, entries: int) -> Posting:

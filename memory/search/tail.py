@@ -14,6 +14,7 @@ from memory.models import Entry
 from memory.search import place
 from memory.search.candidates import Candidate
 from memory.search.labels import Carried, carried, labels
+from memory.search.packed import pack
 from memory.search.place import Progress
 from memory.search.request import Request
 from memory.search.scope import scope
@@ -65,13 +66,12 @@ def as_segment(
     growing = Growing(first)
     for source in sources:
         words = _tokens(source.id, searchable(source))
-        counts = {term: len(words.positions[term]) for term in terms if term in words.positions} | {
-            label: 1 for label in labels(source) if label in terms
-        }
+        held = {term: words.positions[term] for term in terms if term in words.positions}
+        packed = pack(held, [label for label in labels(source) if label in terms])
         weight = weight_of(source.kind, source.role)
-        growing.add(source, counts, length=words.length, weight=weight)
+        growing.add(source, packed, length=words.length, weight=weight)
     postings = {
-        term: posting_of(first, places, counts) for term, places, counts in growing.postings()
+        term: posting_of(first, stored.places, stored.counts) for term, stored in growing.postings()
     }
     return segment_of(first, growing.columns()), postings
 

@@ -12,7 +12,7 @@ import tokenize
 from collections.abc import Callable
 from pathlib import Path
 
-from memory.search.places import pack
+from memory.search.packed import pack
 from memory.text import tokens
 
 ROUNDS = 3
@@ -46,8 +46,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def _packed(text: str) -> bytes:
-    cut = tokens(text)
-    return pack(cut.positions, length=cut.length).positions
+    return pack(tokens(text).positions).positions
 
 
 def report(name: str, texts: list[str]) -> None:

@@ -1,0 +1,185 @@
+"""Pages of terms and the positions in them: nothing is lost in writing, joining and reading."""
+
+import random
+from collections import defaultdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from search_fixtures import append, ask, contents, index_all, message
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from memory import search
+from memory.database import Database
+from memory.errors import Unavailable
+from memory.search import find, lookup, pages, positions, postings
+from memory.search.packed import MAX_COUNT, WRAP, pack
+from memory.search.pages import BYTES, Page, Stored
+from memory.search.postings import FANOUT
+
+WORDS = ("alpha", "beta", "gamma", "delta", "naïve", "数据", "src/app.py", "e1234")
+
+
+def stored(chooser: random.Random, entries: int) -> Stored:
+    counts = bytes(chooser.randrange(1, 256) for _ in range(entries))
+    return Stored(chooser.randbytes(2 * entries), counts, chooser.randbytes(2 * sum(counts)))
+
+
+@given(st.integers(0, 10_000), st.lists(st.sampled_from([1, 2, 9, 200]), min_size=1, max_size=60))
+def test_pages_give_back_what_was_written_and_each_fits_a_row(seed: int, sizes: list[int]) -> None:
+    chooser = random.Random(seed)  # noqa: S311 - data for a test
+    written = [(f"{number:04}數", stored(chooser, size)) for number, size in enumerate(sizes)]
+    made = list(pages.pages(written))
+    assert [each for page in made for each in pages.postings(page)] == written
+    for page in made:
+        size = len(page.terms.encode()) + sum(map(len, page[3:])) + 4 * len(page.sizes)
+        assert size <= BYTES or len(page.sizes) == 1
+        assert page.terms.startswith(f"\n{page.first}\n")
+        for term, one in pages.postings(page):
+            begin, end = pages.span(page.terms, page.sizes, term)
+            assert page.counts[begin:end] == one.counts
+
+
+def test_a_term_that_a_page_lacks_is_no_part_of_another() -> None:
+    page = pages.page_of([("alpha", Stored(b"..", b"\1", b"..")), ("beta", Stored(b"", b"", b""))])
+    for term in ("alph", "lpha", "bet", "gamma", "alpha\nbeta\n"):
+        with pytest.raises(ValueError, match="substring not found"):
+            pages.span(page.terms, page.sizes, term)
+
+
+def test_positions_are_kept_up_to_a_number_and_modulo_another() -> None:
+    found = pack({"often": range(300), "far": [1, WRAP + 2], "once": [7]}, ["=kind/message"])
+    assert found.terms == ("often", "far", "once", "=kind/message")
+    assert list(found.counts) == [MAX_COUNT, 2, 1, 1]
+    assert memoryview(found.positions).cast("H").tolist() == [*range(MAX_COUNT), 1, 2, 7, 0]
+
+
+async def held(database: Database) -> dict[str, list[tuple[int, list[int]]]]:
+    """Return of each term of the live index the entries that hold it, with its positions."""
+    rows = await database.transact(
+        lambda session: session.execute(
+            text(
+                "SELECT page.first, terms, sizes, places, counts, positions"
+                " FROM search_postings AS page JOIN search_segments ON segment = id"
+                " JOIN search_progress USING (generation) WHERE state = 'live'"
+                " ORDER BY search_segments.first, page.first"
+            )
+        )
+    )
+    found: dict[str, list[tuple[int, list[int]]]] = defaultdict(list)
+    for row in rows:
+        for term, each in pages.postings(Page(*row)):
+            at = 0
+            spots = memoryview(each.positions).cast("H").tolist()
+            numbers = memoryview(each.places).cast("H").tolist()
+            for number, count in zip(numbers, each.counts, strict=True):
+                found[term].append((number, spots[at : at + count]))
+                at += count
+    return found
+
+
+@pytest.mark.parametrize(("many", "size"), [(1, 1), (3, 100), (500, BYTES)])
+async def test_joined_pages_hold_what_one_pass_over_all_would_have_written(
+    database: Database, monkeypatch: pytest.MonkeyPatch, many: int, size: int
+) -> None:
+    monkeypatch.setattr(postings, "_MANY", many)
+    monkeypatch.setattr(pages, "BYTES", size)
+    chooser = random.Random(many)  # noqa: S311 - data for a test
+    for number in range(2 * FANOUT + 1):
+        said = " ".join(chooser.choices(WORDS, k=12))
+        await append(database, message(f"{said} own{number}"))
+        await index_all(database)
+    joined = await held(database)
+    await database.transact(search.rebuild)
+    await index_all(database)
+    assert joined == await held(database)
+    assert len(joined["own3"]) == 1
+
+
+@given(st.data())
+def test_a_plan_reads_exactly_what_is_wanted(data: st.DataObject) -> None:
+    counts = data.draw(st.lists(st.integers(1, 255), min_size=1, max_size=40))
+    some = st.lists(st.integers(0, len(counts) - 1), min_size=1, unique=True)
+    at = positions.np.array(sorted(data.draw(some)))
+    posting = positions.Posting(
+        positions.np.arange(len(counts)), positions.np.array(counts, dtype="u1"), "page", 5
+    )
+    wanted = positions.Wanted(None, posting, at)  # type: ignore[arg-type] # not looked at
+    plan = positions._Plan.of(wanted)
+    whole = positions.np.arange(5 + sum(counts))
+    read = [whole[b : b + s] for b, s in zip(plan.begins, plan.sizes, strict=True)]
+    begins = [5 + sum(counts[:each]) for each in at]
+    expected = [n for each, b in zip(at, begins, strict=True) for n in range(b, b + counts[each])]
+    assert positions.np.concatenate(read)[plan.spots].tolist() == expected
+
+
+async def test_phrases_are_found_as_reading_every_text_finds_them(database: Database) -> None:
+    chooser = random.Random(7)  # noqa: S311 - data for a test
+    said = [" ".join(chooser.choices(WORDS, k=chooser.randrange(2, 30))) for _ in range(60)]
+    for first in range(0, 60, 20):
+        await append(database, *(message(each) for each in said[first : first + 20]))
+        await index_all(database)
+    for words in (2, 2, 2, 3, 3, 4):
+        for _ in range(5):
+            phrase = " ".join(chooser.choices(WORDS, k=words))
+            answer = await ask(database, f'"{phrase}"', limit=100)
+            assert answer.ways["phrase"] == sum(phrase in each for each in said), phrase
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param("beta " * (MAX_COUNT + 1), id="a word that occurs too often"),
+        pytest.param(
+            "the " * (WRAP - 1), id="words around the number at which positions begin anew"
+        ),
+        pytest.param("the " * (WRAP + 7), id="words behind it"),
+    ],
+)
+async def test_a_phrase_is_found_far_down_in_an_entry(database: Database, before: str) -> None:
+    await append(database, message(f"{before}. alpha beta gamma"), message("beta alpha"))
+    await index_all(database)
+    answer = await ask(database, '"alpha beta"')
+    assert (answer.ways["phrase"], len(contents(answer)[0])) == (1, len(before) + 18)
+
+
+async def test_a_search_whose_segments_are_joined_meanwhile_searches_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(FANOUT - 1):
+        await append(database, message(f"alpha beta {number}"))
+        await index_all(database)
+    other = Database(database.settings)
+    read, times = lookup.read, []
+
+    async def read_and_join(*given: object, **named: object) -> lookup.Looked:
+        looked = await read(*given, **named)  # type: ignore[arg-type] # handed on
+        times.append(len(looked.segments))
+        if len(times) == 1:
+            await append(other, message("alpha beta, the last"))
+            await index_all(other)
+        return looked
+
+    monkeypatch.setattr(lookup, "read", read_and_join)
+    answer = await ask(database, '"alpha beta" alpha', limit=100)
+    assert (times, answer.ways["phrase"], answer.total) == ([FANOUT - 1, 1], FANOUT, FANOUT)
+    await other.close()
+
+
+async def test_an_index_that_moves_under_every_try_is_told(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await append(database, message("alpha beta"))
+    await index_all(database)
+    tries = []
+
+    async def lost(_: AsyncSession, wanted: list[positions.Wanted]) -> None:
+        tries.append(wanted)
+        raise positions.Moved
+
+    monkeypatch.setattr(positions, "read", lost)
+    monkeypatch.setattr(find, "_TRIES", 3)
+    with pytest.raises(Unavailable, match="ask again") as moved:
+        await ask(database, "alpha beta")
+    assert (moved.value.code, len(tries)) == ("index_moved", 3)
