@@ -14,6 +14,7 @@ from memory.search import Answer, Indexed, Request
 from memory.search.candidates import Candidate
 from memory.search.labels import Carried
 from memory.search.packed import Packed, pack
+from memory.search.pages import postings
 from memory.search.segments import Growing, Posting, posting_of
 
 NOON = datetime(2026, 9, 27, 12, tzinfo=UTC)
@@ -53,7 +54,7 @@ def postings_of(growing: Growing) -> dict[str, Posting]:
     """Return the postings of a segment that was made."""
     return {
         term: posting_of(growing.first, stored.places, stored.counts)
-        for term, stored in growing.postings()
+        for term, stored in postings(growing.piece().run)
     }
 
 

@@ -42,7 +42,7 @@ def segments_of(sources: Sequence[Source], bounds: Sequence[int]) -> list[Segmen
         growing = Growing(first)
         for each in sources[first:behind]:
             growing.add(each, packed({}), length=1, weight=1)
-        made.append(segment_of(first, growing.columns()))
+        made.append(segment_of(first, growing.piece().columns))
     return made
 
 

@@ -15,37 +15,70 @@ from memory.database import Database
 from memory.errors import Unavailable
 from memory.search import find, lookup, pages, positions, postings
 from memory.search.packed import MAX_COUNT, WRAP, pack
-from memory.search.pages import BYTES, Page, Stored
+from memory.search.pages import BYTES, Page, Run, Stored
 from memory.search.postings import FANOUT
 
 WORDS = ("alpha", "beta", "gamma", "delta", "naïve", "数据", "src/app.py", "e1234")
 
 
-def stored(chooser: random.Random, entries: int) -> Stored:
-    counts = bytes(chooser.randrange(1, 256) for _ in range(entries))
-    return Stored(chooser.randbytes(2 * entries), counts, chooser.randbytes(2 * sum(counts)))
-
-
-@given(st.integers(0, 10_000), st.lists(st.sampled_from([1, 2, 9, 200]), min_size=1, max_size=60))
-def test_pages_give_back_what_was_written_and_each_fits_a_row(seed: int, sizes: list[int]) -> None:
+def run(seed: int, sizes: list[int]) -> Run:
+    """Return terms that so many entries hold."""
     chooser = random.Random(seed)  # noqa: S311 - data for a test
-    written = [(f"{number:04}數", stored(chooser, size)) for number, size in enumerate(sizes)]
+    terms = sorted(f"{chooser.randrange(10**9)}數"[-7:] + str(n) for n in range(len(sizes)))
+    counts = bytes(chooser.randrange(1, 256) for _ in range(sum(sizes)))
+    return Run(
+        terms,
+        sizes,
+        chooser.randbytes(2 * len(counts)),
+        counts,
+        chooser.randbytes(2 * sum(counts)),
+    )
+
+
+SIZES = st.lists(st.sampled_from([1, 2, 9, 200]), max_size=60)
+
+
+@given(st.integers(0, 10_000), SIZES)
+def test_pages_give_back_what_was_written_and_each_fits_a_row(seed: int, sizes: list[int]) -> None:
+    written = run(seed, sizes)
     made = list(pages.pages(written))
-    assert [each for page in made for each in pages.postings(page)] == written
+    held = list(pages.postings(written))
+    assert [each for page in made for each in pages.postings(pages.run_of(page))] == held
+    assert b"".join(stored.positions for _, stored in held) == written.positions
     for page in made:
         size = len(page.terms.encode()) + sum(map(len, page[3:])) + 4 * len(page.sizes)
         assert size <= BYTES or len(page.sizes) == 1
         assert page.terms.startswith(f"\n{page.first}\n")
-        for term, one in pages.postings(page):
+        for term, one in pages.postings(pages.run_of(page)):
             begin, end = pages.span(page.terms, page.sizes, term)
             assert page.counts[begin:end] == one.counts
 
 
 def test_a_term_that_a_page_lacks_is_no_part_of_another() -> None:
-    page = pages.page_of([("alpha", Stored(b"..", b"\1", b"..")), ("beta", Stored(b"", b"", b""))])
+    (page,) = pages.pages(Run(["alpha", "beta"], [1, 1], b"....", b"\1\1", b"...."))
     for term in ("alph", "lpha", "bet", "gamma", "alpha\nbeta\n"):
         with pytest.raises(ValueError, match="substring not found"):
             pages.span(page.terms, page.sizes, term)
+
+
+@given(st.integers(0, 10_000), SIZES, SIZES, st.sampled_from([None, "5", "\U0010ffff"]))
+def test_runs_are_merged_in_the_order_of_terms_and_of_numbers(
+    seed: int, one: list[int], other: list[int], below: str | None
+) -> None:
+    first, second = run(seed, one), run(seed, other)
+    merging = pages.Merging()
+    merging.add(2, second)
+    merging.add(1, first)
+    parts = [merging.take(below=below), merging.take()]
+    found = [each for part in parts for each in pages.postings(part)]
+    apart = [dict(pages.postings(first)), dict(pages.postings(second))]
+    terms = sorted({*apart[0], *apart[1]})
+    expected = [[each[term] for each in apart if term in each] for term in terms]
+    assert [term for term, _ in found] == terms
+    assert [stored for _, stored in found] == [
+        Stored(*(b"".join(some) for some in zip(*each, strict=True))) for each in expected
+    ]
+    assert all(term < below for term in parts[0].terms if below is not None)
 
 
 def test_positions_are_kept_up_to_a_number_and_modulo_another() -> None:
@@ -69,7 +102,7 @@ async def held(database: Database) -> dict[str, list[tuple[int, list[int]]]]:
     )
     found: dict[str, list[tuple[int, list[int]]]] = defaultdict(list)
     for row in rows:
-        for term, each in pages.postings(Page(*row)):
+        for term, each in pages.postings(pages.run_of(Page(*row))):
             at = 0
             spots = memoryview(each.positions).cast("H").tolist()
             numbers = memoryview(each.places).cast("H").tolist()

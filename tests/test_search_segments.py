@@ -32,7 +32,7 @@ from memory.search.document import RULES
 from memory.search.labels import Condition
 from memory.search.packed import MAX_COUNT, stand_in_order
 from memory.search.place import Progress, State
-from memory.search.postings import FANOUT, Piece, due
+from memory.search.postings import FANOUT, Known, due
 from memory.search.segments import (
     BLOCK,
     Growing,
@@ -54,9 +54,9 @@ async def segments(database: Database) -> list[tuple[int, int]]:
     return [(row.first, row.entries) for row in rows]
 
 
-def pieces(*sizes: int) -> list[Piece]:
+def pieces(*sizes: int) -> list[Known]:
     firsts = [sum(sizes[:at]) for at in range(len(sizes))]
-    return [Piece(at, *each) for at, each in enumerate(zip(firsts, sizes, strict=True))]
+    return [Known(at, *each) for at, each in enumerate(zip(firsts, sizes, strict=True))]
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int) -> None:
         growing = Growing(first)
         for source, (found, length) in zip(some, texts, strict=True):
             growing.add(source, packed(found), length=length, weight=1.0)
-        held.append(segment_of(first, growing.columns()))
+        held.append(segment_of(first, growing.piece().columns))
         terms.append(postings_of(growing))
     weights = {"apple": 2.0, "pear": 0.5, "plum": 0.0}
     matched = matches.match(held, terms, list(weights), [])
@@ -326,7 +326,7 @@ def test_filters_leave_what_meets_them(
     for number in range(1, 4):
         labels = {"=client/codex": 1} if number < 3 else {}
         growing.add(source_of(number, 0), packed({"apple": 1, **labels}), length=3, weight=1.0)
-    segment = segment_of(0, growing.columns())
+    segment = segment_of(0, growing.piece().columns)
     terms = postings_of(growing)
     found = matches.match([segment], [terms], ["apple"], [condition], since=since)
     assert found.places[0].tolist() == expected
@@ -355,7 +355,7 @@ def test_words_stand_in_order_at_their_distances(
 def test_counts_lengths_and_times_are_kept_within_their_bounds() -> None:
     growing = Growing(0)
     growing.add(source_of(1, 7), packed({"apple": 1_000}), length=100_000, weight=0.4)
-    segment = segment_of(0, growing.columns())
+    segment = segment_of(0, growing.piece().columns)
     assert postings_of(growing)["apple"].counts.tolist() == [255]
     assert segment.lengths.tolist() == [65_535]
     assert segment.weights.tolist() == pytest.approx([0.4])

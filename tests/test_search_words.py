@@ -100,7 +100,7 @@ def ranked(found: list[Candidate], weights: dict[str, float], average: float) ->
         weight = weight_of(each.carried.kind, each.carried.role)
         growing.add(source, packed(each.counts), length=each.length, weight=weight)
     postings = postings_of(growing)
-    segment = segment_of(0, growing.columns())
+    segment = segment_of(0, growing.piece().columns)
     return rank(matches.match([segment], [postings], weights, []), weights, average=average)
 
 

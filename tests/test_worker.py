@@ -75,7 +75,7 @@ def test_it_ends_when_the_process_that_asks_is_killed() -> None:
         "import time\n"
         "from memory.worker import Worker, answering\n"
         "worker = Worker(answering('memory.search.cutting'))\n"
-        "assert worker.ask([]) == []\n"
+        "assert worker.ask((0, [])).rows == []\n"
         "print(worker.pid, flush=True)\n"
         "time.sleep(60)\n"
     )

@@ -4,20 +4,41 @@ Cutting takes most of the time of indexing, and a thread would not help: it is P
 """
 
 import asyncio
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from memory.search.document import Document, document
+from memory.search.document import document
+from memory.search.segments import Growing, Piece
 from memory.search.source import Source
 from memory.worker import Worker, answering, cores
 
-__all__ = ["MANY", "Cutters", "answer"]
+__all__ = ["MANY", "Cut", "Cutters", "Numbered", "answer"]
 
 MANY: Final = 4_000
 """Entries for which it pays to start processes; each takes half a second of work."""
 MOST: Final = 4
 """Processes at most: one writer cannot keep up with more."""
+
+
+class Numbered(NamedTuple):
+    """An entry's number in the index, and what a search reads of it first."""
+
+    ordinal: int
+    entry_id: uuid.UUID
+    occurred_at: datetime
+    said: int
+    length: int
+    labels: str
+
+
+class Cut(NamedTuple):
+    """Some entries as they are to be stored."""
+
+    rows: Sequence[Numbered]
+    piece: Piece
 
 
 @dataclass(slots=True)
@@ -37,14 +58,17 @@ class Cutters:
         if remaining >= MANY and not self._workers and cores() > 1:
             self._workers = [Worker(answering(__name__)) for _ in range(min(MOST, cores()))]
 
-    async def cut(self, sources: Sequence[Source]) -> list[Document]:
-        """Cut some entries, in a thread while there is no process. Raises WorkerDied."""
+    async def cut(self, first: int, sources: Sequence[Source]) -> Cut:
+        """Cut some entries, numbered from ``first`` on, in a thread while there is no process.
+
+        They lie in one block. Raises WorkerDied.
+        """
         if not self._workers:
-            return await asyncio.to_thread(answer, sources)
+            return await asyncio.to_thread(answer, (first, sources))
         worker = self._workers[self._asked % len(self._workers)]
         self._asked += 1
-        documents: list[Document] = await asyncio.to_thread(worker.ask, sources)
-        return documents
+        cut: Cut = await asyncio.to_thread(worker.ask, (first, sources))
+        return cut
 
     def close(self) -> None:
         """End the processes."""
@@ -53,6 +77,14 @@ class Cutters:
         self._workers = []
 
 
-def answer(sources: Sequence[Source]) -> list[Document]:
-    """Cut some entries into words."""
-    return [document(each) for each in sources]
+def answer(question: tuple[int, Sequence[Source]]) -> Cut:
+    """Cut some entries, given the number of the first."""
+    first, sources = question
+    growing = Growing(first)
+    rows: list[Numbered] = []
+    for ordinal, source in enumerate(sources, start=first):
+        made = document(source)
+        growing.add(source, made.packed, length=made.length, weight=made.weight)
+        known = (source.id, source.occurred_at, source.said)
+        rows.append(Numbered(ordinal, *known, made.length, made.carried))
+    return Cut(rows, growing.piece())

@@ -6,7 +6,7 @@ what is not indexed yet is searched directly, see `memory.search.tail`.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -19,10 +19,10 @@ from memory.database.statements import copy_rows
 from memory.errors import InvalidInput
 from memory.models import Entry
 from memory.search import place, postings
-from memory.search.cutting import Cutters
-from memory.search.document import RULES, Document
+from memory.search.cutting import Cut, Cutters, Numbered
+from memory.search.document import RULES
 from memory.search.place import Progress, State
-from memory.search.segments import Growing
+from memory.search.segments import BLOCK, Piece
 from memory.search.source import COLUMNS, SIZE, Source, source_of, within
 
 __all__ = ["MAX_BYTES", "MAX_ENTRIES", "Indexed", "index", "rebuild"]
@@ -35,11 +35,6 @@ MAX_BYTES: Final = 16_000_000
 _CHUNK: Final = 250  # entries that are cut while as many are written
 _MANY: Final = 1_000  # entries of a pass that may leave joining to later ones
 _LOCK: Final = "hashtextextended('search index of ' || current_schema(), 0)"
-
-_COLUMNS: Final = (
-    *("generation", "ordinal", "entry_id", "occurred_at", "said"),
-    *("length", "labels"),
-)
 
 _log = log.get(__name__)
 
@@ -187,70 +182,63 @@ async def _filled(work: _Pass, before: Progress, rows: Sequence[Any]) -> Progres
     for others.
     """
     session = work.session
-    total_length = before.total_length
-    growing = Growing(before.entries)
-    async with aclosing(_documents([source_of(row) for row in rows], work.cutters)) as chunks:
-        async for chunk, documents in chunks:
-            first = growing.first + growing.entries
-            await _number(session, before.generation, first, chunk, documents)
-            for source, each in zip(chunk, documents, strict=True):
-                total_length += each.length
-                growing.add(source, each.packed, length=each.length, weight=each.weight)
-                if not growing.room:
-                    growing = await _written(session, before.generation, growing, is_last=False)
+    total_length, entries = before.total_length, before.entries
+    pieces: list[Piece] = []
+    async with aclosing(_cut([source_of(row) for row in rows], entries, work.cutters)) as chunks:
+        async for cut in chunks:
+            numbered = ((before.generation, *row) for row in cut.rows)
+            await copy_rows(session, "search", ("generation", *Numbered._fields), numbered)
+            total_length += sum(row.length for row in cut.rows)
+            entries += len(cut.rows)
+            pieces.append(cut.piece)
+            if not entries % BLOCK:
+                await _write(session, before.generation, pieces, is_last=False)
+                pieces = []
     is_last = len(rows) < max(work.limit, _MANY)  # or as many are to be expected
-    await _written(session, before.generation, growing, is_last=is_last)
+    await _write(session, before.generation, pieces, is_last=is_last)
     last = rows[-1]
     return replace(
         before,
         epoch=last.epoch,
         xid=last.xid,
         seq=last.seq,
-        entries=before.entries + len(rows),
+        entries=entries,
         total_length=total_length,
     )
 
 
-async def _written(
-    session: AsyncSession, generation: int, made: Growing, *, is_last: bool
-) -> Growing:
-    """Write a segment, join it with those before it where that is due, and return the next."""
-    if made.entries:
-        await postings.add(session, generation, made)
-        while await postings.join(session, generation, ordinal=made.first, is_last=is_last):
+async def _write(
+    session: AsyncSession, generation: int, pieces: Sequence[Piece], *, is_last: bool
+) -> None:
+    """Write pieces as a segment, and join it with those before it where that is due."""
+    if pieces:
+        await postings.add(session, generation, pieces)
+        ordinal = pieces[0].first
+        while await postings.join(session, generation, ordinal=ordinal, is_last=is_last):
             pass
-    return Growing(made.first + made.entries)
 
 
-async def _documents(
-    sources: Sequence[Source], cutters: Cutters
-) -> AsyncGenerator[tuple[Sequence[Source], Sequence[Document]], None]:
-    """Yield the entries in chunks with their documents; meanwhile the next chunks are cut."""
-    chunks = [sources[at : at + _CHUNK] for at in range(0, len(sources), _CHUNK)]
-    under_way: deque[asyncio.Task[list[Document]]] = deque()
+async def _cut(
+    sources: Sequence[Source], first: int, cutters: Cutters
+) -> AsyncGenerator[Cut, None]:
+    """Yield the entries, numbered from ``first`` on, in chunks; meanwhile the next ones are cut."""
+    chunks = list(_chunks(sources, first))
+    under_way: deque[asyncio.Task[Cut]] = deque()
     try:
-        for at, chunk in enumerate(chunks):
-            for following in chunks[at + len(under_way) : at + cutters.count + 1]:
-                under_way.append(asyncio.create_task(cutters.cut(following)))
-            yield chunk, await under_way.popleft()
+        for at in range(len(chunks)):
+            for number, chunk in chunks[at + len(under_way) : at + cutters.count + 1]:
+                under_way.append(asyncio.create_task(cutters.cut(number, chunk)))
+            yield await under_way.popleft()
     finally:
         for each in under_way:
             each.cancel()
 
 
-async def _number(
-    session: AsyncSession,
-    generation: int,
-    first: int,
-    sources: Sequence[Source],
-    documents: Sequence[Document],
-) -> None:
-    """Write the numbers of some entries, and what of them a search reads first."""
-    rows = (
-        (
-            *(generation, ordinal, source.id, source.occurred_at, source.said),
-            *(each.length, each.carried),
-        )
-        for ordinal, (source, each) in enumerate(zip(sources, documents, strict=True), start=first)
-    )
-    await copy_rows(session, "search", _COLUMNS, rows)
+def _chunks(sources: Sequence[Source], first: int) -> Iterator[tuple[int, Sequence[Source]]]:
+    """Give the entries in chunks, each in one block, with the number of its first."""
+    begin = 0
+    while begin < len(sources):
+        number = first + begin
+        end = min(begin + _CHUNK, begin + BLOCK - number % BLOCK)
+        yield number, sources[begin:end]
+        begin = end

@@ -1,19 +1,36 @@
-"""Pages: runs of a segment's terms, in order, with their postings, as the index stores them.
+"""Terms in order with their postings, and the pages in which the index stores them.
 
 A word of one entry takes its letters and some ten bytes of a page; a row of its own took a hundred,
 and joining segments wrote that row anew.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-__all__ = ["BYTES", "COLUMNS", "Page", "Stored", "page_of", "pages", "postings", "span"]
+import numpy as np
+
+__all__ = [
+    "BYTES",
+    "COLUMNS",
+    "Merging",
+    "Page",
+    "Run",
+    "Stored",
+    "pages",
+    "postings",
+    "run_of",
+    "span",
+]
 
 BYTES: Final = 7_600
 """Bytes of a page, unless one term's posting has more; so many stand in a row of the database."""
 
 _END: Final = "\n"  # which no term holds
-_EACH: Final = 5  # bytes a term takes beside its letters and its posting: its line end, its size
+_TERM: Final = 5  # bytes a term takes beside its letters and its posting: its line end, its size
+_PLACE: Final = 2
+_ENTRY: Final = _PLACE + 1  # of an entry, beside its positions
+_SPOT: Final = 2
 
 
 class Stored(NamedTuple):
@@ -28,11 +45,21 @@ class Stored(NamedTuple):
     positions: bytes
 
 
-class Page(NamedTuple):
-    """A page: its first term, all of them with a line end around each, and their postings.
+class Run(NamedTuple):
+    """Terms in order; ``sizes`` says of each how many entries hold it.
 
-    ``sizes`` says for each term how many entries hold it; the postings stand one behind the other.
+    Their postings stand one behind the other, see `Stored`.
     """
+
+    terms: Sequence[str]
+    sizes: Sequence[int]
+    places: bytes
+    counts: bytes
+    positions: bytes
+
+
+class Page(NamedTuple):
+    """A run as it is stored: its first term, and all of them with a line end around each."""
 
     first: str
     terms: str
@@ -46,42 +73,47 @@ COLUMNS: Final = ("segment", *Page._fields)
 """Of a page's row."""
 
 
-def pages(postings: Iterable[tuple[str, Stored]]) -> Iterator[Page]:
-    """Give the pages of some postings, which come in the order of their terms."""
-    held: list[tuple[str, Stored]] = []
-    size = 0
-    for term, stored in postings:
-        own = _EACH + len(term.encode()) + sum(map(len, stored))
-        if held and size + own > BYTES:
-            yield page_of(held)
-            held, size = [], 0
-        held.append((term, stored))
-        size += own
-    if held:
-        yield page_of(held)
+def pages(run: Run) -> Iterator[Page]:
+    """Cut a run into pages."""
+    ends = np.cumsum(run.sizes, dtype=np.int64)
+    spots = np.cumsum(np.frombuffer(run.counts, dtype=np.uint8), dtype=np.int64)[ends - 1]
+    letters = np.cumsum([len(each.encode()) for each in run.terms], dtype=np.int64)
+    sizes = letters + _ENTRY * ends + _SPOT * spots + _TERM * np.arange(1, len(ends) + 1)
+    begin = entry = spot = size = 0
+    while begin < len(ends):
+        end = max(begin + 1, int(np.searchsorted(sizes, size + BYTES, side="right")))
+        behind, far = int(ends[end - 1]), int(spots[end - 1])
+        yield Page(
+            first=run.terms[begin],
+            terms="".join([_END, _END.join(run.terms[begin:end]), _END]),
+            sizes=run.sizes[begin:end],
+            places=run.places[_PLACE * entry : _PLACE * behind],
+            counts=run.counts[entry:behind],
+            positions=run.positions[_SPOT * spot : _SPOT * far],
+        )
+        begin, entry, spot, size = end, behind, far, int(sizes[end - 1])
 
 
-def page_of(held: Sequence[tuple[str, Stored]]) -> Page:
-    """Return the page of some postings; there is at least one."""
-    places, counts, positions = zip(*(stored for _, stored in held), strict=True)
-    return Page(
-        first=held[0][0],
-        terms="".join([_END, _END.join(term for term, _ in held), _END]),
-        sizes=[len(each) for each in counts],
-        places=b"".join(places),
-        counts=b"".join(counts),
-        positions=b"".join(positions),
-    )
+def run_of(page: Page) -> Run:
+    """Return what a page holds."""
+    return Run(page.terms[1:-1].split(_END), *page[2:])
 
 
-def postings(page: Page) -> Iterator[tuple[str, Stored]]:
-    """Give a page's postings with their terms, in order."""
+def postings(run: Run) -> Iterator[tuple[str, Stored]]:
+    """Give each term of a run with its posting."""
+    if not run.terms:
+        return
+    ends = np.cumsum(run.sizes, dtype=np.int64)
+    spots = np.cumsum(np.frombuffer(run.counts, dtype=np.uint8), dtype=np.int64)[ends - 1]
+    places, counts, positions = run[2:]
     begin = spot = 0
-    for term, size in zip(page.terms[1:-1].split(_END), page.sizes, strict=True):
-        end = begin + size
-        counts = page.counts[begin:end]
-        behind = spot + 2 * sum(counts)
-        yield term, Stored(page.places[2 * begin : 2 * end], counts, page.positions[spot:behind])
+    for term, end, behind in zip(run.terms, ends.tolist(), (_SPOT * spots).tolist(), strict=True):
+        yield (
+            term,
+            Stored(
+                places[_PLACE * begin : _PLACE * end], counts[begin:end], positions[spot:behind]
+            ),
+        )
         begin, spot = end, behind
 
 
@@ -90,3 +122,30 @@ def span(terms: str, sizes: Sequence[int], term: str) -> tuple[int, int]:
     number = terms.count(_END, 0, terms.index(f"{_END}{term}{_END}"))
     begin = sum(sizes[:number])
     return begin, begin + sizes[number]
+
+
+class Merging:
+    """Runs that are made one; those of one term are put together in the order of their numbers."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._held: defaultdict[str, list[tuple[int, Stored]]] = defaultdict(list)
+
+    def add(self, number: int, run: Run) -> None:
+        """Take a run; those of entries with higher numbers have a higher ``number``."""
+        for term, stored in postings(run):
+            self._held[term].append((number, stored))
+
+    def take(self, *, below: str | None = None) -> Run:
+        """Give what was taken of the terms below another, or of all, and keep the rest."""
+        held = self._held
+        terms = sorted(held if below is None else (term for term in held if term < below))
+        sizes: list[int] = []
+        some: list[Stored] = []
+        for term in terms:
+            found = held.pop(term)
+            found.sort()
+            sizes.append(sum(len(stored.counts) for _, stored in found))
+            some += [stored for _, stored in found]
+        places, counts, positions = zip(*some, strict=True) if some else ((), (), ())
+        return Run(terms, sizes, b"".join(places), b"".join(counts), b"".join(positions))

@@ -1,9 +1,7 @@
 """Writing the index's segments: new ones, several joined into one, and none any more."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import text
@@ -11,10 +9,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.database.statements import copy_rows, rows_of
 from memory.search import pages
-from memory.search.pages import Page, Stored
-from memory.search.segments import BLOCK, Growing
+from memory.search.pages import Merging, Page, Run
+from memory.search.segments import BLOCK, Columns, Piece
 
-__all__ = ["FANOUT", "Piece", "add", "due", "join", "remove_one"]
+__all__ = ["FANOUT", "Known", "add", "due", "join", "remove_one"]
 
 FANOUT: Final = 8
 """Segments of like size that are joined into one."""
@@ -57,7 +55,7 @@ _NO_ENTRIES: Final = text("DELETE FROM search WHERE generation = :generation AND
 _MANY: Final = 500  # pages that are read at once, about 4 MB
 
 
-class Piece(NamedTuple):
+class Known(NamedTuple):
     """A segment as far as joining needs to know it."""
 
     id: int
@@ -65,14 +63,19 @@ class Piece(NamedTuple):
     entries: int
 
 
-async def add(session: AsyncSession, generation: int, made: Growing) -> None:
-    """Write a segment."""
-    described = {"generation": generation, "first": made.first, "entries": made.entries}
-    segment = await session.scalar(_NEW, made.columns()._asdict() | described)
-    await _write(session, segment, pages.pages(made.postings()))
+async def add(session: AsyncSession, generation: int, pieces: Sequence[Piece]) -> None:
+    """Write pieces that follow one another in a block as one segment."""
+    columns = [b"".join(each) for each in zip(*(each.columns for each in pieces), strict=True)]
+    described = {
+        "generation": generation,
+        "first": pieces[0].first,
+        "entries": sum(each.entries for each in pieces),
+    }
+    segment = await session.scalar(_NEW, Columns(*columns)._asdict() | described)
+    await _write(session, segment, await asyncio.to_thread(_paged, [each.run for each in pieces]))
 
 
-def due(pieces: Sequence[Piece], *, is_last: bool = True) -> Sequence[Piece]:
+def due(pieces: Sequence[Known], *, is_last: bool = True) -> Sequence[Known]:
     """Return which segments of one block, in order, are to be joined now; none for none.
 
     A full block becomes one segment. Else the last ones are joined when there are FANOUT of one
@@ -97,7 +100,7 @@ async def join(session: AsyncSession, generation: int, *, ordinal: int, is_last:
     """Join what is `due` in the block of an entry, and return how many segments were joined."""
     block = ordinal - ordinal % BLOCK
     rows = await session.execute(_PIECES, {"generation": generation, "block": block})
-    pieces = [Piece(*row) for row in rows]
+    pieces = [Known(*row) for row in rows]
     chosen = due([each for each in pieces if each.first < block + BLOCK], is_last=is_last)
     if chosen:
         ids = [each.id for each in chosen]
@@ -130,39 +133,26 @@ async def _merged(session: AsyncSession, ids: Sequence[int]) -> AsyncIterator[Se
     that begin before a term are read, no posting of an earlier term is to come.
     """
     keys = await rows_of(session, _KEYS, list(ids))
-    held = _Held()
+    merging = Merging()
     for at in range(0, len(keys), _MANY):
         named, firsts = zip(*keys[at : at + _MANY], strict=True)
         rows = await rows_of(session, PAGES, named, firsts)
         below = keys[at + _MANY]["first"] if at + _MANY < len(keys) else None
-        yield await asyncio.to_thread(held.merged, rows, below=below)
+        yield await asyncio.to_thread(_paged_below, merging, rows, below)
 
 
-@dataclass(slots=True)
-class _Held:
-    """Postings that were read, with their segments, of terms of which more may come."""
-
-    postings: defaultdict[str, list[tuple[int, Stored]]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-
-    def merged(self, rows: Sequence[Any], *, below: str | None) -> list[Page]:
-        """Take what stands in some pages, and return the pages of the terms below another."""
-        for segment, *page in rows:
-            for term, stored in pages.postings(Page(*page)):
-                self.postings[term].append((segment, stored))
-        ready = sorted(term for term in self.postings if below is None or term < below)
-        return list(pages.pages((term, _joined(self.postings.pop(term))) for term in ready))
+def _paged(some: Sequence[Run]) -> list[Page]:
+    merging = Merging()
+    for number, run in enumerate(some):
+        merging.add(number, run)
+    return list(pages.pages(merging.take() if len(some) > 1 else some[0]))
 
 
-def _joined(some: list[tuple[int, Stored]]) -> Stored:
-    """Return the postings of one term as one.
-
-    Ids of segments rise with the numbers of their entries, so their order is that of the entries.
-    """
-    some.sort()
-    places, counts, positions = zip(*(stored for _, stored in some), strict=True)
-    return Stored(b"".join(places), b"".join(counts), b"".join(positions))
+def _paged_below(merging: Merging, rows: Sequence[Any], below: str | None) -> list[Page]:
+    """Take rows of pages, and return the pages of the terms below another."""
+    for segment, *page in rows:
+        merging.add(segment, pages.run_of(Page(*page)))  # whose numbers rise with their entries'
+    return list(pages.pages(merging.take(below=below)))
 
 
 async def _remove(session: AsyncSession, ids: Sequence[int]) -> None:
@@ -170,6 +160,6 @@ async def _remove(session: AsyncSession, ids: Sequence[int]) -> None:
     await session.execute(_NO_SEGMENTS, {"ids": ids})
 
 
-def _size(piece: Piece) -> int:
+def _size(piece: Known) -> int:
     """Return the whole power of FANOUT that a segment's entries reach."""
     return (piece.entries.bit_length() - 1) // (FANOUT.bit_length() - 1)

@@ -10,7 +10,7 @@ import sys
 import uuid
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.search.packed import MAX_COUNT, Packed
-from memory.search.pages import Stored
+from memory.search.pages import Run
 from memory.search.source import Source
 from memory.search.voices import is_prose
 
@@ -29,6 +29,7 @@ __all__ = [
     "MAX_LENGTH",
     "Columns",
     "Growing",
+    "Piece",
     "Posting",
     "Segment",
     "microseconds",
@@ -60,6 +61,19 @@ class Columns(NamedTuple):
     """uint64: the session's `session_code`."""
     spoken: bytes
     """uint8: 1 for prose, see `memory.search.voices.is_prose`."""
+
+
+class Piece(NamedTuple):
+    """What is to be stored of a run of entries, the first of which has the number ``first``."""
+
+    first: int
+    columns: Columns
+    run: Run
+
+    @property
+    def entries(self) -> int:
+        """How many entries it has."""
+        return len(self.columns.weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +129,7 @@ def microseconds(moment: datetime) -> int:
 
 @dataclass(slots=True)
 class Growing:
-    """A segment that is being made, from the number of its first entry on."""
+    """A piece that is being made, from the number of its first entry on; it lies in one block."""
 
     # Arrays of the standard library take subscripts from Python 3.12 on, hence the quotes.
 
@@ -133,18 +147,8 @@ class Growing:
     _counts: bytearray = field(default_factory=bytearray)
     _positions: bytearray = field(default_factory=bytearray)
 
-    @property
-    def entries(self) -> int:
-        """How many entries it has."""
-        return len(self._lengths)
-
-    @property
-    def room(self) -> int:
-        """How many more fit into its block."""
-        return BLOCK - self.first % BLOCK - self.entries
-
     def add(self, source: Source, packed: Packed, *, length: int, weight: float) -> None:
-        """Add the next entry with its terms; there must be room."""
+        """Add the next entry with its terms."""
         self._lengths.append(min(length, MAX_LENGTH))
         self._weights.append(round(100 * weight))
         self._times.append(microseconds(source.occurred_at))
@@ -155,44 +159,37 @@ class Growing:
         self._counts += packed.counts
         self._positions += packed.positions
 
-    def columns(self) -> Columns:
-        """Return what is stored of its entries."""
-        return Columns(
+    def piece(self) -> Piece:
+        """Return what was made."""
+        columns = Columns(
             lengths=_stored(self._lengths),
             weights=_stored(self._weights),
             times=_stored(self._times),
             sessions=_stored(self._sessions),
             spoken=bytes(self._spoken),
         )
+        return Piece(self.first, columns, self._run())
 
-    def postings(self) -> Iterator[tuple[str, Stored]]:
-        """Give each term, in order, with its posting."""
+    def _run(self) -> Run:
         if not self._numbers:
-            return
+            return Run((), (), b"", b"", b"")
         names = sorted(self._numbers)
         rank = np.empty(len(names), dtype=np.uint32)
         rank[[self._numbers[each] for each in names]] = np.arange(len(names))
         terms = rank[np.array(self._terms, dtype=np.int64)]
         order = np.argsort(terms, kind="stable")  # so entries stay in order within a term
-        numbers = self.first % BLOCK + np.arange(self.entries)
+        numbers = self.first % BLOCK + np.arange(len(self._lengths))
         places = np.repeat(numbers, np.array(self._sizes, dtype=np.int64))[order]
         counts = np.frombuffer(bytes(self._counts), dtype=np.uint8).astype(np.int64)
         spots = runs((np.cumsum(counts) - counts)[order], counts[order])
         positions = np.frombuffer(bytes(self._positions), dtype=np.uint16)[spots]
-        ends = [0, *np.cumsum(np.bincount(terms, minlength=len(names))).tolist()]
-        behind = [0, *np.cumsum(counts[order]).tolist()]
-        stored = places.astype("<u2").tobytes()
-        counted = counts[order].astype(np.uint8).tobytes()
-        spotted = positions.astype("<u2").tobytes()
-        for term, begin, end in zip(names, ends, ends[1:], strict=False):
-            yield (
-                term,
-                Stored(
-                    places=stored[2 * begin : 2 * end],
-                    counts=counted[begin:end],
-                    positions=spotted[2 * behind[begin] : 2 * behind[end]],
-                ),
-            )
+        return Run(
+            terms=names,
+            sizes=np.bincount(terms, minlength=len(names)).tolist(),
+            places=places.astype("<u2").tobytes(),
+            counts=counts[order].astype(np.uint8).tobytes(),
+            positions=positions.astype("<u2").tobytes(),
+        )
 
 
 def segment_of(first: int, stored: Columns, *, number: int = 0) -> Segment:

@@ -15,6 +15,7 @@ from memory.search import place
 from memory.search.candidates import Candidate
 from memory.search.labels import Carried, carried, labels
 from memory.search.packed import pack
+from memory.search.pages import postings
 from memory.search.place import Progress
 from memory.search.request import Request
 from memory.search.scope import scope
@@ -70,10 +71,12 @@ def as_segment(
         packed = pack(held, [label for label in labels(source) if label in terms])
         weight = weight_of(source.kind, source.role)
         growing.add(source, packed, length=words.length, weight=weight)
-    postings = {
-        term: posting_of(first, stored.places, stored.counts) for term, stored in growing.postings()
+    piece = growing.piece()
+    found = {
+        term: posting_of(first, stored.places, stored.counts)
+        for term, stored in postings(piece.run)
     }
-    return segment_of(first, growing.columns()), postings
+    return segment_of(first, piece.columns), found
 
 
 def words_of(sources: Sequence[Source]) -> set[str]:
