@@ -4,11 +4,12 @@ A word of one entry takes its letters and some ten bytes of a page; a row of its
 and joining segments wrote that row anew.
 """
 
-from collections import defaultdict
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = [
     "BYTES",
@@ -17,10 +18,12 @@ __all__ = [
     "Page",
     "Run",
     "Stored",
+    "merged",
     "pages",
     "postings",
     "run_of",
     "span",
+    "spans",
 ]
 
 BYTES: Final = 7_600
@@ -124,28 +127,76 @@ def span(terms: str, sizes: Sequence[int], term: str) -> tuple[int, int]:
     return begin, begin + sizes[number]
 
 
+def spans(begins: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the numbers of several spans, one behind the other, given where each begins."""
+    before = np.cumsum(sizes) - sizes
+    return np.repeat(begins - before, sizes) + np.arange(int(sizes.sum()))
+
+
+def merged(some: Sequence[tuple[int, Run]]) -> Run:
+    """Make several runs one; of one term, entries of runs with lower numbers come first."""
+    terms = [term for _, run in some for term in run.terms]
+    names = sorted(set(terms))
+    ranks_of = {name: rank for rank, name in enumerate(names)}
+    ranks = np.fromiter(map(ranks_of.__getitem__, terms), dtype=np.int64, count=len(terms))
+    numbers = np.repeat([number for number, _ in some], [len(run.terms) for _, run in some])
+    order = np.lexsort((numbers, ranks))
+    sizes = np.array([size for _, run in some for size in run.sizes], dtype=np.int64)
+    entries = spans((np.cumsum(sizes) - sizes)[order], sizes[order])
+    counts = np.frombuffer(b"".join(run.counts for _, run in some), dtype=np.uint8)
+    wide = counts.astype(np.int64)
+    spots = spans((np.cumsum(wide) - wide)[entries], wide[entries])
+    places = np.frombuffer(b"".join(run.places for _, run in some), dtype="<u2")
+    positions = np.frombuffer(b"".join(run.positions for _, run in some), dtype="<u2")
+    return Run(
+        terms=names,
+        sizes=np.bincount(ranks, sizes, len(names)).astype(np.int64).tolist(),
+        places=places[entries].tobytes(),
+        counts=counts[entries].tobytes(),
+        positions=positions[spots].tobytes(),
+    )
+
+
 class Merging:
-    """Runs that are made one; those of one term are put together in the order of their numbers."""
+    """Runs that come in the order of their first terms, made one bit by bit."""
 
     def __init__(self) -> None:
         """Begin without any."""
-        self._held: defaultdict[str, list[tuple[int, Stored]]] = defaultdict(list)
+        self._held: list[tuple[int, Run]] = []
 
     def add(self, number: int, run: Run) -> None:
-        """Take a run; those of entries with higher numbers have a higher ``number``."""
-        for term, stored in postings(run):
-            self._held[term].append((number, stored))
+        """Take a run, of entries with higher numbers than those of one with a lower ``number``."""
+        self._held.append((number, run))
 
     def take(self, *, below: str | None = None) -> Run:
         """Give what was taken of the terms below another, or of all, and keep the rest."""
-        held = self._held
-        terms = sorted(held if below is None else (term for term in held if term < below))
-        sizes: list[int] = []
-        some: list[Stored] = []
-        for term in terms:
-            found = held.pop(term)
-            found.sort()
-            sizes.append(sum(len(stored.counts) for _, stored in found))
-            some += [stored for _, stored in found]
-        places, counts, positions = zip(*some, strict=True) if some else ((), (), ())
-        return Run(terms, sizes, b"".join(places), b"".join(counts), b"".join(positions))
+        if below is None:
+            ready, self._held = self._held, []
+            return merged(ready)
+        halves = [(number, *_halves(run, below)) for number, run in self._held]
+        self._held = [(number, rest) for number, _, rest in halves if rest.terms]
+        return merged([(number, ready) for number, ready, _ in halves])
+
+
+def _halves(run: Run, below: str) -> tuple[Run, Run]:
+    """Return what a run holds of the terms below another, and the rest."""
+    at = bisect_left(run.terms, below)
+    entry = sum(run.sizes[:at])
+    spot = _SPOT * sum(run.counts[:entry])
+    place = _PLACE * entry
+    return (
+        Run(
+            run.terms[:at],
+            run.sizes[:at],
+            run.places[:place],
+            run.counts[:entry],
+            run.positions[:spot],
+        ),
+        Run(
+            run.terms[at:],
+            run.sizes[at:],
+            run.places[place:],
+            run.counts[entry:],
+            run.positions[spot:],
+        ),
+    )

@@ -9,7 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.database.statements import rows_of
 from memory.errors import Unavailable
-from memory.search.segments import Posting, Segment, runs
+from memory.search.pages import spans
+from memory.search.segments import Posting, Segment
 
 __all__ = ["POSITIONS", "Moved", "Positions", "Wanted", "read"]
 
@@ -99,7 +100,7 @@ class _Plan(NamedTuple):
         first, sizes = begins[is_new], behind[is_last] - begins[is_new]
         run = np.cumsum(is_new) - 1
         own = begins - first[run] + (np.cumsum(sizes) - sizes)[run]
-        return cls(first, sizes, runs(own, counts))
+        return cls(first, sizes, spans(own, counts))
 
     def asked(self, wanted: Wanted) -> list[tuple[Any, ...]]:
         """Return the runs as POSITIONS takes them."""

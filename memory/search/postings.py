@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.database.statements import copy_rows, rows_of
 from memory.search import pages
-from memory.search.pages import Merging, Page, Run
+from memory.search.pages import Merging, Page, Run, merged
 from memory.search.segments import BLOCK, Columns, Piece
 
 __all__ = ["FANOUT", "Known", "add", "due", "join", "remove_one"]
@@ -142,10 +142,7 @@ async def _merged(session: AsyncSession, ids: Sequence[int]) -> AsyncIterator[Se
 
 
 def _paged(some: Sequence[Run]) -> list[Page]:
-    merging = Merging()
-    for number, run in enumerate(some):
-        merging.add(number, run)
-    return list(pages.pages(merging.take() if len(some) > 1 else some[0]))
+    return list(pages.pages(merged(list(enumerate(some)))))
 
 
 def _paged_below(merging: Merging, rows: Sequence[Any], below: str | None) -> list[Page]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.search.packed import MAX_COUNT, Packed
-from memory.search.pages import Run
+from memory.search.pages import Run, spans
 from memory.search.source import Source
 from memory.search.voices import is_prose
 
@@ -34,7 +34,6 @@ __all__ = [
     "Segment",
     "microseconds",
     "posting_of",
-    "runs",
     "segment_of",
     "session_code",
     "together",
@@ -181,7 +180,7 @@ class Growing:
         numbers = self.first % BLOCK + np.arange(len(self._lengths))
         places = np.repeat(numbers, np.array(self._sizes, dtype=np.int64))[order]
         counts = np.frombuffer(bytes(self._counts), dtype=np.uint8).astype(np.int64)
-        spots = runs((np.cumsum(counts) - counts)[order], counts[order])
+        spots = spans((np.cumsum(counts) - counts)[order], counts[order])
         positions = np.frombuffer(bytes(self._positions), dtype=np.uint16)[spots]
         return Run(
             terms=names,
@@ -219,12 +218,6 @@ def posting_of(
     """Return a posting from what is stored of it, given the number of its segment's first entry."""
     numbers = np.frombuffer(places, dtype="<u2").astype(np.intp) - (first & _MASK)
     return Posting(numbers, np.frombuffer(counts, dtype="<u1"), page, spot)
-
-
-def runs(begins: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the numbers of several runs, one behind the other, given where each begins."""
-    before = np.cumsum(sizes) - sizes
-    return np.repeat(begins - before, sizes) + np.arange(int(sizes.sum()))
 
 
 def together(postings: Sequence[Posting], *, entries: int) -> Posting:
