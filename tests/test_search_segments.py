@@ -37,6 +37,7 @@ from memory.search.segments import (
     BLOCK,
     Growing,
     Posting,
+    dense_of,
     microseconds,
     segment_of,
     session_code,
@@ -247,8 +248,24 @@ def reference(
     return gains, {session: score / best for session, score in scores.items()}
 
 
-@given(st.integers(0, 10_000))
-def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int) -> None:
+def with_dense(posting: Posting, *, entries: int) -> Posting:
+    counts = np.zeros(entries, dtype=np.uint8)
+    counts[posting.places] = posting.counts
+    return posting._replace(dense=counts)
+
+
+@pytest.mark.parametrize(("entries", "is_dense"), [(8 * 3, True), (8 * 3 + 1, False), (0, True)])
+def test_a_posting_of_many_entries_has_the_counts_of_all(entries: int, is_dense: bool) -> None:
+    places = np.arange(min(3, entries))
+    posting = Posting(places, np.full(len(places), 2, dtype=np.uint8))
+    found = dense_of(posting, entries=entries)
+    assert (found is not None) is is_dense
+    if found is not None:
+        assert found.tolist() == [2] * len(places) + [0] * (entries - len(places))
+
+
+@given(st.integers(0, 10_000), st.integers(0, 7))
+def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int, dense: int) -> None:
     chooser = random.Random(seed)  # noqa: S311 - data for a test
     size = chooser.randrange(1, 40)
     sources = [source_of(number, chooser.randrange(4)) for number in range(1, size + 1)]
@@ -267,7 +284,11 @@ def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int) -> None:
         for source, (found, length) in zip(some, texts, strict=True):
             growing.add(source, packed(found), length=length, weight=1.0)
         held.append(segment_of(first, growing.piece().columns))
-        terms.append(postings_of(growing))
+        made = postings_of(growing)
+        for bit, word in enumerate(WORDS[:3]):
+            if word in made and dense & 1 << bit:
+                made[word] = with_dense(made[word], entries=len(some))
+        terms.append(made)
     weights = {"apple": 2.0, "pear": 0.5, "plum": 0.0}
     matched = matches.match(held, terms, list(weights), [])
     found = ranked.rank(matched, weights, average=10.0)
@@ -329,7 +350,7 @@ def test_filters_leave_what_meets_them(
     segment = segment_of(0, growing.piece().columns)
     terms = postings_of(growing)
     found = matches.match([segment], [terms], ["apple"], [condition], since=since)
-    assert found.places[0].tolist() == expected
+    assert np.flatnonzero(found.flags[0]).tolist() == expected
     assert found.held == {"apple": len(expected)}
     assert found.frequencies == {"apple": 3}
     assert [places.tolist() for *_, places in matches.holding_all(found, ["apple"])] == [expected]

@@ -14,7 +14,14 @@ from memory.search.document import RULES
 from memory.search.pages import span
 from memory.search.place import Progress
 from memory.search.remembered import Remembered, Stored
-from memory.search.segments import Columns, Posting, Segment, posting_of, segment_of
+from memory.search.segments import (
+    Columns,
+    Posting,
+    Segment,
+    dense_of,
+    posting_of,
+    segment_of,
+)
 
 __all__ = ["LOOKUP", "MAX_BEGUN", "Looked", "read"]
 
@@ -113,21 +120,27 @@ async def read(
     for (stamp, term), stored in known.items():
         if stamp in stamps:
             at = stamps.index(stamp)
-            postings[at][term] = posting_of(segments[at].first, *stored)
+            postings[at][term] = _posting(segments[at], stored)
     for row in rows:
         if (term := row["term"]) is not None:
             at = numbers[row["id"]]
-            stored = _stored(row)
+            stored = _stored(row, segments[at])
             _REMEMBERED.keep_posting(stamps[at], term, stored)
-            postings[at][term] = posting_of(segments[at].first, *stored)
+            postings[at][term] = _posting(segments[at], stored)
     return Looked(progress, segments, postings)
 
 
-def _stored(row: Any) -> Stored:
+def _stored(row: Any, segment: Segment) -> Stored:
     """Return a row's posting from the page that holds it."""
     begin, end = span(row["terms"], row["sizes"], row["term"])
     spot = int(np.frombuffer(row["counts"], dtype=np.uint8, count=begin).sum())
-    return Stored(row["places"][2 * begin : 2 * end], row["counts"][begin:end], row["page"], spot)
+    parts = row["places"][2 * begin : 2 * end], row["counts"][begin:end]
+    dense = dense_of(posting_of(segment.first, *parts), entries=segment.entries)
+    return Stored(*parts, row["page"], spot, dense)
+
+
+def _posting(segment: Segment, stored: Stored) -> Posting:
+    return posting_of(segment.first, *stored[:4])._replace(dense=stored.dense)
 
 
 def _segment(row: Any, held: Mapping[uuid.UUID, Segment]) -> Segment:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.search.labels import Condition
-from memory.search.segments import Posting, Segment, microseconds
+from memory.search.segments import Posting, Segment, dense_of, microseconds
 
-__all__ = ["Matches", "Postings", "best_of", "holding_all", "match", "top", "where"]
+__all__ = ["Flags", "Matches", "Postings", "best_of", "holding_all", "match", "top", "where"]
 
 Postings = Mapping[str, Posting]
 Flags = NDArray[np.bool_]
@@ -28,7 +28,7 @@ _NONE: Final = np.zeros(0, dtype=np.intp)
 class Matches:
     """The entries that hold any of some lexemes and meet every filter.
 
-    ``places`` are these entries, in order, for each segment. ``postings`` are those that were
+    ``flags`` tell for each of a segment's entries whether it is one. ``postings`` are those that were
     read, ``kept`` what of the lexemes' is left by the filters. ``frequencies`` counts for each
     lexeme the entries of the ledger that hold it, ``held`` those of them that meet the filters.
     """
@@ -36,14 +36,14 @@ class Matches:
     segments: Sequence[Segment]
     postings: Sequence[Postings]
     kept: Sequence[Postings]
-    places: Sequence[Numbers]
+    flags: Sequence[Flags]
     frequencies: Mapping[str, int]
     held: Mapping[str, int]
 
     @property
     def counts(self) -> list[int]:
         """How many entries match, segment by segment."""
-        return [len(each) for each in self.places]
+        return [int(np.count_nonzero(each)) for each in self.flags]
 
     def counts_in(self, ordinals: Collection[int]) -> dict[int, dict[str, int]]:
         """Return for some entries how often each lexeme that they hold occurs in them."""
@@ -61,7 +61,7 @@ class Matches:
     def count_holding(self, lexemes: Collection[str]) -> int:
         """Count the matches that hold any of some lexemes."""
         return sum(
-            len(_union(segment, [some[each] for each in lexemes if each in some]))
+            int(np.count_nonzero(_held(segment, [some[each] for each in lexemes if each in some])))
             for segment, some in zip(self.segments, self.kept, strict=True)
         )
 
@@ -87,8 +87,8 @@ def match(
         segments=segments,
         postings=postings,
         kept=kept,
-        places=[
-            _union(segment, list(some.values()))
+        flags=[
+            _held(segment, list(some.values()))
             for segment, some in zip(segments, kept, strict=True)
         ],
         frequencies=_sizes(postings, lexemes),
@@ -101,14 +101,13 @@ def holding_all(
 ) -> Iterator[tuple[Segment, Postings, Numbers]]:
     """Give for each segment, with its postings, the matches that hold all of the lexemes."""
     for segment, some, matching in zip(
-        matches.segments, matches.postings, matches.places, strict=True
+        matches.segments, matches.postings, matches.flags, strict=True
     ):
-        left = np.zeros(segment.entries, dtype=np.bool_)
         if all(each in some for each in lexemes):
-            left[matching] = True
-            for each in lexemes:
-                left &= _flags(segment, [some[each].places])
-        yield segment, some, np.flatnonzero(left)
+            holds = [_held(segment, [some[each]]) for each in lexemes]
+            yield segment, some, np.flatnonzero(np.logical_and.reduce([matching, *holds]))
+        else:
+            yield segment, some, _NONE
 
 
 def top(values: NDArray[Any], count: int) -> Numbers:
@@ -153,9 +152,9 @@ def _allowed(
     if until is not None:
         found.append(segment.times <= microseconds(until))
     for condition in conditions:
-        some = [postings[label].places for label in condition.labels if label in postings]
+        some = [postings[label] for label in condition.labels if label in postings]
         if some or not condition.excludes:
-            flags = _flags(segment, some)
+            flags = _held(segment, some)
             found.append(~flags if condition.excludes else flags)
     if not found:
         return None
@@ -164,20 +163,18 @@ def _allowed(
 
 def _filtered(posting: Posting, allowed: Flags) -> Posting:
     passes = allowed[posting.places]
-    return Posting(posting.places[passes], posting.counts[passes])
+    kept = Posting(posting.places[passes], posting.counts[passes])
+    return kept._replace(dense=dense_of(kept, entries=len(allowed)))
 
 
-def _union(segment: Segment, postings: Sequence[Posting]) -> Numbers:
-    """Return the entries that hold any of some terms, in order."""
-    if len(postings) < 2:
-        return postings[0].places if postings else _NONE
-    return np.flatnonzero(_flags(segment, [each.places for each in postings]))
-
-
-def _flags(segment: Segment, places: Sequence[Numbers]) -> Flags:
+def _held(segment: Segment, postings: Sequence[Posting]) -> Flags:
+    """Return which entries of a segment hold any of some terms."""
     flags = np.zeros(segment.entries, dtype=np.bool_)
-    for each in places:
-        flags[each] = True
+    for each in postings:
+        if each.dense is None:
+            flags[each.places] = True
+        else:
+            flags |= each.dense.astype(np.bool_)
     return flags
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.search.matches import Matches, Postings, best_of, top, where
+from memory.search.matches import Flags, Matches, Postings, best_of, top
 from memory.search.ranking import K1, SHORT, B, inverse_frequency
 from memory.search.segments import Segment
 
@@ -27,8 +27,7 @@ _NOTHING: Final = np.zeros(0, dtype=np.float32)
 class Ranked:
     """How well each match answers by its words, and each session as a whole, from 0 to 1.
 
-    ``gains`` has a number for each of the matches' places, ``sessions`` one for each session of a
-    segment.
+    ``gains`` has a number for each of a segment's entries, ``sessions`` one for each of its sessions.
     """
 
     matches: Matches
@@ -39,13 +38,11 @@ class Ranked:
         """Return what some entries are worth; one that does not match gains nothing by words."""
         found: dict[int, Worth] = dict.fromkeys(ordinals, (0.0, 0.0))
         asked = np.sort(np.array(list(ordinals), dtype=np.int64))
-        for segment, places, gains, sessions in self._parts():
-            numbers = segment.places_of(asked)
-            at, matching = where(places, numbers)
-            own = np.zeros(len(numbers), dtype=np.float32)
-            own[matching] = gains[at[matching]]
-            worth = zip(own.tolist(), sessions[segment.codes[numbers]].tolist(), strict=True)
-            found |= zip((numbers + segment.first).tolist(), worth, strict=True)
+        for segment, _, gains, sessions in self._parts():
+            places = segment.places_of(asked)
+            of_sessions = sessions[segment.codes[places]].tolist()
+            worth = zip(gains[places].tolist(), of_sessions, strict=True)
+            found |= zip((places + segment.first).tolist(), worth, strict=True)
         return found
 
     def best(self, count: int, *, session: float) -> list[int]:
@@ -55,17 +52,22 @@ class Ranked:
         """
         unit = 1 / (max((float(each.max(initial=0)) for each in self.gains), default=0) or 1.0)
         keys, ordinals = [_NOTHING], [np.zeros(0, dtype=np.int64)]
-        for segment, places, gains, sessions in self._parts():
+        least = -np.inf  # that many are at least as good, so what is worse is not looked at
+        for segment, flags, gains, sessions in self._parts():
             values = np.float32(unit) * gains
-            values += np.float32(session) * sessions[segment.codes[places]]
-            first = top(values, count)
-            keys.append(values[first])
+            values += np.float32(session) * segment.by_entries(sessions)
+            places = np.flatnonzero(flags & (values >= least))
+            some = values[places]
+            first = top(some, count)
+            keys.append(some[first])
             ordinals.append(places[first] + segment.first)
+            if len(first) == count:
+                least = max(least, some[first].min())
         return best_of(keys, ordinals, count)
 
-    def _parts(self) -> "zip[tuple[Segment, NDArray[np.intp], Floats, Floats]]":
+    def _parts(self) -> "zip[tuple[Segment, Flags, Floats, Floats]]":
         found = self.matches
-        return zip(found.segments, found.places, self.gains, self.sessions, strict=True)
+        return zip(found.segments, found.flags, self.gains, self.sessions, strict=True)
 
 
 def rank(matches: Matches, weights: Mapping[str, float], *, average: float) -> Ranked:
@@ -74,42 +76,44 @@ def rank(matches: Matches, weights: Mapping[str, float], *, average: float) -> R
     Lexemes without weight count nothing; ``average`` is the length of an average entry in words.
     """
     gains = [
-        _gains(segment, kept, places, weights, average)
-        for segment, kept, places in zip(
-            matches.segments, matches.kept, matches.places, strict=True
-        )
+        _gains(segment, kept, weights, average)
+        for segment, kept in zip(matches.segments, matches.kept, strict=True)
     ]
     told = [lexeme for lexeme, weight in weights.items() if weight and matches.held.get(lexeme)]
     return Ranked(matches, gains, _of_sessions(matches, told))
 
 
 def _gains(
-    segment: Segment,
-    kept: Postings,
-    places: NDArray[np.intp],
-    weights: Mapping[str, float],
-    average: float,
+    segment: Segment, kept: Postings, weights: Mapping[str, float], average: float
 ) -> Floats:
     """Return the sum over each entry's lexemes of weight times saturated count."""
-    if not len(places):
-        return _NOTHING
     sums = np.zeros(segment.entries, dtype=np.float32)
+    norms: Floats | None = None
     for lexeme, posting in kept.items():
-        if weight := weights.get(lexeme):
-            # In place, since most of the time goes into memory.
-            norm = segment.lengths[posting.places]
-            np.maximum(norm, SHORT, out=norm)
-            norm *= K1 * B / average
-            norm += K1 * (1 - B)
-            counts = posting.counts.astype(np.float32)
-            norm += counts
-            counts /= norm
-            counts *= weight
-            sums[posting.places] += counts
-    gains: Floats = sums[places]
-    gains *= segment.weights[places]
-    gains *= K1 + 1
-    return gains
+        weight = weights.get(lexeme)
+        if weight and posting.dense is None:
+            gains = posting.counts.astype(np.float32)
+            gains /= gains + _norms(segment.lengths[posting.places], average)
+            gains *= weight
+            sums[posting.places] += gains
+        elif weight and posting.dense is not None:
+            norms = _norms(segment.lengths, average) if norms is None else norms
+            gains = posting.dense.astype(np.float32)
+            gains /= gains + norms
+            gains *= weight
+            sums += gains
+    if kept:
+        sums *= segment.weights
+        sums *= K1 + 1
+    return sums
+
+
+def _norms(lengths: Floats, average: float) -> Floats:
+    """Return what a lexeme's count is set against in entries of these lengths."""
+    norms: Floats = np.maximum(lengths, SHORT)
+    norms *= K1 * B / average
+    norms += K1 * (1 - B)
+    return norms
 
 
 def _of_sessions(matches: Matches, lexemes: Sequence[str]) -> list[Floats]:
@@ -128,18 +132,24 @@ def _of_sessions(matches: Matches, lexemes: Sequence[str]) -> list[Floats]:
     numbers = np.split(joined, bounds)
     lengths = np.zeros(len(names))
     counts = np.zeros((len(lexemes), len(names)))
-    parts = zip(matches.segments, matches.kept, matches.places, numbers, strict=True)
-    for segment, kept, places, number in parts:
-        size = len(segment.sessions)
-        own = segment.codes[places]
-        lengths[number] += np.bincount(own, segment.lengths[places], size)
+    parts = zip(matches.segments, matches.kept, matches.flags, numbers, strict=True)
+    for segment, kept, flags, number in parts:
+        if kept:
+            lengths[number] += segment.by_sessions(segment.lengths * flags)
         for row, lexeme in enumerate(lexemes):
             if posting := kept.get(lexeme):
-                is_all = len(posting.places) == len(places)
-                held = own if is_all else segment.codes[posting.places]
-                counts[row, number] += np.bincount(held, posting.counts, size)
+                counts[row, number] += (
+                    _sums(segment, posting.places, posting.counts)
+                    if posting.dense is None
+                    else segment.by_sessions(posting.dense)
+                )
     scores = _bm25_of_sessions(counts, lengths, is_session=names != 0).astype(np.float32)
     return [scores[number] for number in numbers]
+
+
+def _sums(segment: Segment, places: NDArray[np.intp], values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the sums by session of what some entries have."""
+    return np.bincount(segment.codes[places], values, len(segment.sessions)).astype(np.float64)
 
 
 def _bm25_of_sessions(

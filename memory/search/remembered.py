@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memory.search.segments import Segment
 
 __all__ = ["LONG", "MAX_BYTES", "MAX_ENTRIES", "Remembered", "Stored"]
@@ -29,6 +32,7 @@ class Stored(NamedTuple):
     counts: bytes
     page: str
     spot: int
+    dense: NDArray[np.uint8] | None
 
 
 @dataclass(slots=True)
@@ -80,4 +84,5 @@ class Remembered:
 
 
 def _size(stored: Stored) -> int:
-    return len(stored.places) + len(stored.counts)
+    dense = 0 if stored.dense is None else stored.dense.nbytes
+    return len(stored.places) + len(stored.counts) + dense
