@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from memory import search
 from memory.database import Database
 from memory.database.statements import rows_of
-from memory.search import candidates, context, exact, lookup, positions, postings, versions
+from memory.search import candidates, context, exact, lookup, positions, postings, tail, versions
 from memory.search.request import Request
 
 ROWS = 4_000
@@ -79,6 +79,7 @@ async def test_the_hot_queries_use_their_indexes(database: Database) -> None:
                 "pk_search_postings",
                 await plan_of(session, postings.PAGES, [1] * 500, ["a"] * 500),
             ),
+            ("ix_entries_epoch_xid_seq", await plan_of(session, tail.WAITING, 1, "1", 1, 100)),
             ("uq_entries_supersedes", await plan_of(session, versions.NEWER, ids)),
             (
                 "ix_entries_session_id_position_occurred_at_seq",

@@ -10,6 +10,7 @@ from sqlalchemy import Subquery, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import text
+from memory.database.statements import rows_of
 from memory.models import Entry
 from memory.search import place
 from memory.search.candidates import Candidate
@@ -26,6 +27,7 @@ from memory.search.voices import weight_of
 __all__ = [
     "MAX_BYTES",
     "MAX_ENTRIES",
+    "WAITING",
     "Tail",
     "as_segment",
     "candidate_of",
@@ -38,6 +40,12 @@ MAX_ENTRIES: Final = 500
 """Newest entries that are looked at."""
 MAX_BYTES: Final = 500_000
 """Bytes of content after which no older entry is looked at."""
+# Asked by every search.
+WAITING: Final = """
+    SELECT count(*) FROM (
+        SELECT FROM entries WHERE (epoch, xid, seq) > ($1::int, $2::text::xid8, $3::bigint) LIMIT $4
+    ) AS waiting
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,8 @@ class Tail:
 
 async def read(session: AsyncSession, progress: Progress, request: Request) -> Tail:
     """Read the newest entries behind the index's place, within MAX_ENTRIES and MAX_BYTES."""
-    waiting = await place.behind(session, place.after(progress))
+    behind = (progress.epoch, str(progress.xid), progress.seq)
+    ((waiting,),) = await rows_of(session, WAITING, *behind, place.COUNT_LIMIT)
     if not waiting:
         return Tail([], 0)
     newest = _newest(progress)
