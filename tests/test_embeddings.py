@@ -16,6 +16,7 @@ import pytest
 from mcp_process import Server
 from search_fixtures import NOON, append, contents, index_all, message, start
 from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory import embeddings, search
 from memory.database import Database
@@ -99,13 +100,34 @@ async def test_both_legs_answer_in_one_list(database: Database) -> None:
     assert sorted(contents(answer)[1:]) == ["soup, said XK-42", "the kitten and the cat"]
 
 
-async def test_filters_go_into_the_search_for_meaning(database: Database) -> None:
+@pytest.mark.parametrize("most", [search.meaning.MAX_FEW, 0])
+@pytest.mark.parametrize("indexed", [True, False])
+async def test_filters_go_into_the_search_for_meaning(
+    database: Database, monkeypatch: pytest.MonkeyPatch, most: int, indexed: bool
+) -> None:
+    monkeypatch.setattr(search.meaning, "MAX_FEW", most)
     await append(database, *(message(f"cat {number}") for number in range(300)))
     await append(database, message("a kitten", source_client="codex"))
     embedder = Subjects()
     await embed_all(database, embedder)
+    if indexed:
+        await index_all(database)
+    await append(database, message("a kitten of which no vector is known", source_client="codex"))
     assert contents(await ask(database, "feline", embedder, source_client="codex")) == ["a kitten"]
     assert contents(await ask(database, "feline", embedder, until=NOON.replace(year=2001))) == []
+
+
+async def test_of_what_a_filter_leaves_few_all_are_compared(database: Database) -> None:
+    async def plan(session: AsyncSession) -> str:
+        await session.execute(text("SET LOCAL enable_sort = off"))  # so that an order looks cheap
+        few = {"vector": str(Subjects().vector("cat")), "model": "subjects", "generation": 1}
+        explain = text(f"EXPLAIN {search.meaning.NEAREST_OF_FEW}")
+        rows = await session.execute(explain, {**few, "ordinals": [40]})
+        return "\n".join(row[0] for row in rows)
+
+    found = await database.transact(plan)
+    assert "pk_search" in found, found
+    assert "ix_vectors_embedding" not in found, found
 
 
 async def test_a_pass_goes_on_where_the_last_one_stopped(database: Database) -> None:

@@ -26,7 +26,7 @@ from memory.search.labels import filters
 from memory.search.matches import Matches
 from memory.search.ranked import Ranked
 from memory.search.reach import Reach, first_recent
-from memory.search.request import Request
+from memory.search.request import Request, is_filtered
 from memory.search.scores import SESSION, term_weights
 
 __all__ = ["DEPTH", "Found", "gather", "with_meaning"]
@@ -161,11 +161,30 @@ async def _quoted(session: AsyncSession, phrase: str, found: Found) -> Quoted:
     return Quoted(indexed.entries | recent, indexed.is_complete)
 
 
+def _few(reach: Reach, request: Request) -> meaning.Few | None:
+    """Return the indexed entries that a filter leaves, if they are few."""
+    span = {"since": request.since, "until": request.until}
+    left = matches.allowed(reach.matches, filters(request), **span)
+    left = left[left < first_recent(reach.progress)]
+    return (
+        meaning.Few(reach.progress.generation, left.tolist())
+        if len(left) <= meaning.MAX_FEW
+        else None
+    )
+
+
 async def with_meaning(
     session: AsyncSession, request: Request, found: Found, model: str, vector: Sequence[float]
 ) -> Found:
     """Add the entries near in meaning, and how near the best by words are."""
-    near = await meaning.nearest(session, model, vector, request, also=list(found.entries))
+    reach = found.reach
+    recent = {each.id for each in reach.tail.sources}
+    near = await meaning.nearest(
+        session,
+        meaning.Asked(model, vector, request),
+        also=[*found.entries, *(recent - found.entries.keys())],
+        few=await asyncio.to_thread(_few, reach, request) if is_filtered(request) else None,
+    )
     kept = {
         each: cosine
         for each, cosine in near.items()

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 from memory.search.labels import Condition
 from memory.search.segments import Posting, Segment, dense_of, microseconds
 
-__all__ = ["Flags", "Matches", "Postings", "best_of", "holding_all", "match", "top", "where"]
+__all__ = [
+    "Flags",
+    "Matches",
+    "Postings",
+    "allowed",
+    "best_of",
+    "holding_all",
+    "match",
+    "top",
+    "where",
+]
 
 Postings = Mapping[str, Posting]
 Flags = NDArray[np.bool_]
@@ -78,10 +88,10 @@ def match(
     """Return the entries that hold any of the lexemes and meet the conditions, times included."""
     kept: list[Postings] = []
     for segment, some in zip(segments, postings, strict=True):
-        allowed = _allowed(segment, some, conditions, since, until)
+        flags = _allowed(segment, some, conditions, since, until)
         own = {each: some[each] for each in lexemes if each in some}
-        if allowed is not None:
-            own = {each: _filtered(posting, allowed) for each, posting in own.items()}
+        if flags is not None:
+            own = {each: _filtered(posting, flags) for each, posting in own.items()}
         kept.append(own)
     return Matches(
         segments=segments,
@@ -94,6 +104,22 @@ def match(
         frequencies=_sizes(postings, lexemes),
         held=_sizes(kept, lexemes),
     )
+
+
+def allowed(
+    matches: Matches,
+    conditions: Sequence[Condition],
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Numbers:
+    """Return the ordinals of all entries that meet the conditions, whatever words they hold."""
+    found = [_NONE]
+    for segment, some in zip(matches.segments, matches.postings, strict=True):
+        flags = _allowed(segment, some, conditions, since, until)
+        places = np.arange(segment.entries) if flags is None else np.flatnonzero(flags)
+        found.append(places + segment.first)
+    return np.concatenate(found)
 
 
 def holding_all(
@@ -161,10 +187,10 @@ def _allowed(
     return np.logical_and.reduce(found) if len(found) > 1 else found[0]
 
 
-def _filtered(posting: Posting, allowed: Flags) -> Posting:
-    passes = allowed[posting.places]
+def _filtered(posting: Posting, flags: Flags) -> Posting:
+    passes = flags[posting.places]
     kept = Posting(posting.places[passes], posting.counts[passes])
-    return kept._replace(dense=dense_of(kept, entries=len(allowed)))
+    return kept._replace(dense=dense_of(kept, entries=len(flags)))
 
 
 def _held(segment: Segment, postings: Sequence[Posting]) -> Flags:

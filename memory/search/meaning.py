@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import Float, Row, Select, Text, bindparam, cast, select, text
@@ -26,9 +26,13 @@ __all__ = [
     "DEPTH",
     "EF_SEARCH",
     "MAX_ENTRIES",
+    "MAX_FEW",
     "MAX_SCANNED",
     "MIN_COSINE",
+    "NEAREST_OF_FEW",
+    "Asked",
     "Embedded",
+    "Few",
     "embed",
     "nearest",
 ]
@@ -70,7 +74,9 @@ _PREVIOUS: Final = text("""
 EF_SEARCH: Final = 500
 """Candidates of the index of vectors; 100 find 85 of the 100 nearest of 100,000, 500 find 98."""
 MAX_SCANNED: Final = 100_000
-"""Vectors that a filtered search looks at, at most."""
+"""Vectors that a search filtered to more than MAX_FEW looks at, at most."""
+MAX_FEW: Final = 8_000
+"""Entries that a filter leaves of which every vector is compared; of more the index finds the near."""
 
 _SETTINGS: Final = (
     # Filters leave few of the nearest: go on until there are enough.
@@ -78,6 +84,17 @@ _SETTINGS: Final = (
     text(f"SET LOCAL hnsw.ef_search = {EF_SEARCH}"),
     text(f"SET LOCAL hnsw.max_scan_tuples = {MAX_SCANNED}"),
 )
+# Materialised, so that no index of vectors is used.
+NEAREST_OF_FEW: Final = text(f"""
+    WITH near AS MATERIALIZED (
+        SELECT entry_id, embedding <=> CAST(CAST(:vector AS text) AS halfvec({VECTOR_DIMENSIONS}))
+            AS distance
+        FROM search JOIN vectors USING (entry_id)
+        WHERE generation = :generation AND ordinal = ANY (CAST(:ordinals AS int[]))
+            AND model = :model
+    )
+    SELECT entry_id, distance FROM near ORDER BY distance LIMIT {DEPTH}
+""")  # noqa: S608 - numbers of our own
 _DISTANCE: Final = Vector.embedding.op("<=>", return_type=Float())(
     cast(cast(bindparam("vector"), Text), HALFVEC(VECTOR_DIMENSIONS))
 ).label("distance")
@@ -121,21 +138,38 @@ async def embed(session: AsyncSession, embedder: Embedder, *, limit: int = 100) 
     return Embedded(count=count, remaining=remaining)
 
 
+class Few(NamedTuple):
+    """All the entries that a filter leaves: their numbers in a generation of the index."""
+
+    generation: int
+    ordinals: Sequence[int]
+
+
+class Asked(NamedTuple):
+    """A question: its vector, by which model, and what filters it has."""
+
+    model: str
+    vector: Sequence[float]
+    request: Request
+
+
 async def nearest(
-    session: AsyncSession,
-    model: str,
-    vector: Sequence[float],
-    request: Request,
-    *,
-    also: Collection[uuid.UUID],
+    session: AsyncSession, asked: Asked, *, also: Collection[uuid.UUID], few: Few | None = None
 ) -> dict[uuid.UUID, float]:
-    """Return the cosines of the entries nearest a vector that may answer, and of those of ``also``."""
-    for setting in _SETTINGS:
-        await session.execute(setting)
-    base = select(Vector.entry_id, _DISTANCE).where(Vector.model == model)
-    answering = base.join(Entry, Entry.id == Vector.entry_id).where(*scope(request))
-    arguments = {"vector": _literal(vector)}
-    rows = await session.execute(answering.order_by(_DISTANCE).limit(DEPTH), arguments)
+    """Return the cosines of the entries nearest a vector that may answer, and of those of ``also``.
+
+    Where a filter leaves but ``few``, all of these are compared.
+    """
+    base = select(Vector.entry_id, _DISTANCE).where(Vector.model == asked.model)
+    arguments = {"vector": _literal(asked.vector)}
+    if few is not None:
+        named = {"model": asked.model, **few._asdict(), **arguments}
+        rows = await session.execute(NEAREST_OF_FEW, named)
+    else:
+        for setting in _SETTINGS:
+            await session.execute(setting)
+        answering = base.join(Entry, Entry.id == Vector.entry_id).where(*scope(asked.request))
+        rows = await session.execute(answering.order_by(_DISTANCE).limit(DEPTH), arguments)
     found = {row.entry_id: 1 - row.distance for row in rows}
     missing = [each for each in also if each not in found]
     if missing:
