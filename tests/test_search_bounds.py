@@ -6,7 +6,7 @@ import pytest
 from search_fixtures import append, ask, contents, index_all, message, start
 
 from memory.database import Database
-from memory.search import exact, find, lookup, reach, tail
+from memory.search import exact, find, lookup, phrases, reach, tail
 from memory.search.matches import match
 from memory.search.place import Progress
 from memory.search.request import Request
@@ -29,6 +29,23 @@ async def test_a_phrase_in_too_many_entries_is_told_to_be_looked_for_in_some(
     assert ("None of the likeliest entries holds the phrase" in answer.note) is not bool(recent)
     monkeypatch.setattr(exact, "MAX_VERIFIED", 6)
     assert "likeliest" not in (await ask(database, '"alpha beta"')).note
+
+
+async def test_of_many_entries_with_the_words_of_a_phrase_the_likeliest_are_checked(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [f"alpha beta {'gamma ' * number}" for number in range(6)]
+    await append(database, *(message(each) for each in said))
+    await index_all(database)
+    monkeypatch.setattr(phrases, "MAX_CHECKED", 4)
+    cut = await ask(database, '"alpha beta"')
+    assert "only the likeliest were looked at" in cut.note
+    assert cut.ways["phrase"] == 4
+    best = [each.entry.content for each in cut.hits if "phrase" in each.why.parts]
+    assert sorted(best, key=len) == said[:4]
+    monkeypatch.setattr(phrases, "MAX_CHECKED", 6)
+    whole = await ask(database, '"alpha beta"')
+    assert (whole.note, whole.ways["phrase"]) == ("", 6)
 
 
 async def test_a_phrase_of_whole_words_is_found_alike_before_and_after_indexing(

@@ -136,7 +136,10 @@ def test_a_plan_reads_exactly_what_is_wanted(data: st.DataObject) -> None:
     some = st.lists(st.integers(0, len(counts) - 1), min_size=1, unique=True)
     at = positions.np.array(sorted(data.draw(some)))
     posting = positions.Posting(
-        positions.np.arange(len(counts)), positions.np.array(counts, dtype="u1"), "page", 5
+        positions.np.arange(len(counts)),
+        positions.np.array(counts, dtype="u1"),
+        "page",
+        bytes([2, 3]),
     )
     wanted = positions.Wanted(None, posting, at)  # type: ignore[arg-type] # not looked at
     plan = positions._Plan.of(wanted)

@@ -79,6 +79,7 @@ async def test_the_hot_queries_use_their_indexes(database: Database) -> None:
                 "pk_search_postings",
                 await plan_of(session, postings.PAGES, [1] * 500, ["a"] * 500),
             ),
+            ("pk_entries", await plan_of(session, exact.WRITTEN, ids, 500_000, 4_000_000)),
             ("ix_entries_epoch_xid_seq", await plan_of(session, tail.WAITING, 1, "1", 1, 100)),
             ("uq_entries_supersedes", await plan_of(session, versions.NEWER, ids)),
             (

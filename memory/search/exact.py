@@ -1,15 +1,17 @@
 """Entries that a query names outright: by an id, or by a quoted phrase."""
 
+import asyncio
 import re
 import unicodedata
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import or_, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from memory.database.statements import rows_of
 from memory.models import Entry, Session
 from memory.search import candidates
 from memory.search.packed import stand_in_order
@@ -17,14 +19,15 @@ from memory.search.phrases import in_order
 from memory.search.reach import Reach, first_recent
 from memory.search.request import Request
 from memory.search.scope import named
-from memory.search.source import COLUMNS, SIZE, Source, searchable, source_of, within
+from memory.search.source import Said, Source, searchable
 from memory.search.tail import places_of
-from memory.text import tokens
+from memory.text import MAX_CHARS, tokens
 
 __all__ = [
     "BY_SOURCE_ID",
     "MAX_VERIFIED",
     "OPENING",
+    "WRITTEN",
     "Quoted",
     "by_id",
     "by_phrase",
@@ -57,6 +60,29 @@ BY_SOURCE_ID: Final = text("""
         AND entries.source_id = ANY (CAST(:ids AS text[]))
     LIMIT :most
 """)
+
+
+# What of each is indexed; of the likeliest first, so many bytes and the entry that passes them.
+WRITTEN: Final = """
+    SELECT id, kind, key, CASE WHEN size < $2 THEN content ELSE left(content, $2) END AS content
+    FROM (
+        SELECT sized.*, sum(size) OVER (ORDER BY number) - size AS before FROM (
+            SELECT entries.id, kind, key, content, least(octet_length(content), $2) AS size, number
+            FROM unnest($1::uuid[]) WITH ORDINALITY AS asked (id, number)
+            JOIN entries ON entries.id = asked.id
+        ) AS sized
+    ) AS chosen
+    WHERE before < $3
+"""
+
+
+class _Written(NamedTuple):
+    """The part of an entry that tells what it says."""
+
+    id: uuid.UUID
+    kind: str
+    key: str | None
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +128,17 @@ async def by_phrase(session: AsyncSession, phrase: str, reach: Reach) -> Quoted:
     proves the phrase: that of the MAX_VERIFIED likeliest, within MAX_BYTES. Raises Moved.
     """
     below, generation = first_recent(reach.progress), reach.progress.generation
-    bounds = {"below": below, "most": MAX_VERIFIED + 1}
+    bounds = {"below": below, "most": MAX_VERIFIED}
     likely = await in_order(session, reach.matches, _placed(phrase), **bounds)
-    verified = await candidates.read(session, generation, likely[:MAX_VERIFIED])
-    some_ids = Entry.id.in_([each.id for each in verified])
-    sized = select(Entry.id, SIZE.label("size")).where(some_ids).subquery()
-    chosen = within(sized, sized.c.id.desc(), most=MAX_BYTES)
-    rows = await session.execute(select(*COLUMNS).join(chosen, chosen.c.id == Entry.id))
-    found = [source_of(row) for row in rows]
-    return Quoted(
-        {each.id for each in found if holds(each, phrase)},
-        is_complete=len(found) == len(likely),
-    )
+    ids = {
+        each.ordinal: each.id
+        for each in await candidates.read(session, generation, likely.ordinals)
+    }
+    likeliest = [ids[each] for each in likely.ordinals]
+    rows = await rows_of(session, WRITTEN, likeliest, MAX_CHARS, MAX_BYTES)
+    written = [_Written(*row) for row in rows]
+    found = await asyncio.to_thread(lambda: {each.id for each in written if holds(each, phrase)})
+    return Quoted(found, is_complete=likely.is_all and len(rows) == len(likeliest))
 
 
 def recent_with(phrase: str, sources: Sequence[Source]) -> set[uuid.UUID]:
@@ -127,9 +152,9 @@ def recent_with(phrase: str, sources: Sequence[Source]) -> set[uuid.UUID]:
     }
 
 
-def holds(source: Source, phrase: str) -> bool:
+def holds(source: Said, phrase: str) -> bool:
     """Tell whether an entry's text holds the phrase, whatever its letter case and white space."""
-    return _plain(phrase) in _plain(searchable(source))
+    return _written(phrase).search(_plain(searchable(source))) is not None
 
 
 def _placed(phrase: str) -> list[tuple[int, str]]:
@@ -141,8 +166,14 @@ def _placed(phrase: str) -> list[tuple[int, str]]:
     return sorted(places.items())[:_MAX_WORDS]
 
 
+def _written(phrase: str) -> re.Pattern[str]:
+    return re.compile(r"\s+".join(map(re.escape, _plain(phrase).split())))
+
+
 def _plain(written: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", written).casefold().split())
+    if written.isascii():
+        return written.lower()
+    return unicodedata.normalize("NFKC", written).casefold()
 
 
 def _digits(written: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.database.statements import rows_of
@@ -29,29 +28,49 @@ MAX_BEGUN: Final = 100
 """Words with one beginning that are searched for: those in most entries."""
 
 # One statement, so that segments and postings are of one moment, whatever is joined meanwhile. The
-# page that may hold a term is the last one that begins at or before it.
+# page that may hold a term is the last one that begins at or before it; it is read once for all of
+# its terms that are asked for.
 LOOKUP: Final = """
     WITH live AS MATERIALIZED (SELECT * FROM search_progress WHERE state = 'live'),
     pieces AS MATERIALIZED (
         SELECT search_segments.* FROM search_segments JOIN live USING (generation)
     ),
-    begun AS MATERIALIZED (
-        SELECT words.term FROM unnest($3::text[], $4::text[]) AS asked (first, behind)
+    asked AS MATERIALIZED (SELECT * FROM unnest($3::text[], $4::text[]) AS asked (first, behind)),
+    begin AS MATERIALIZED (
+        SELECT asked.first AS beginning, pieces.id, page.first, held.term, held.size
+        FROM asked CROSS JOIN pieces
         CROSS JOIN LATERAL (
-            SELECT held.term FROM pieces
-            CROSS JOIN LATERAL (
-                SELECT terms, sizes FROM search_postings
-                WHERE segment = pieces.id AND first < asked.behind AND first >= coalesce((
-                    SELECT first FROM search_postings
-                    WHERE segment = pieces.id AND first <= asked.first ORDER BY first DESC LIMIT 1
-                ), '')
-            ) AS page
-            CROSS JOIN LATERAL
-                unnest(string_to_array(btrim(page.terms, E'\n'), E'\n'), page.sizes)
-                AS held (term, size)
-            WHERE held.term COLLATE "C" >= asked.first AND held.term COLLATE "C" < asked.behind
-            GROUP BY held.term ORDER BY sum(held.size) DESC, held.term COLLATE "C" LIMIT $5
+            SELECT first, terms, sizes FROM search_postings
+            WHERE segment = pieces.id AND first < asked.behind AND first >= coalesce((
+                SELECT first FROM search_postings
+                WHERE segment = pieces.id AND first <= asked.first ORDER BY first DESC LIMIT 1
+            ), '')
+        ) AS page
+        CROSS JOIN LATERAL
+            unnest(string_to_array(btrim(page.terms, E'\n'), E'\n'), page.sizes)
+            AS held (term, size)
+        WHERE held.term COLLATE "C" >= asked.first AND held.term COLLATE "C" < asked.behind
+    ),
+    most AS MATERIALIZED (
+        SELECT words.term FROM asked CROSS JOIN LATERAL (
+            SELECT term FROM begin WHERE beginning = asked.first
+            GROUP BY term ORDER BY sum(size) DESC, term COLLATE "C" LIMIT $5
         ) AS words
+    ),
+    held AS MATERIALIZED (
+        SELECT pieces.id, page.first, array_agg(named.term) AS terms FROM pieces
+        CROSS JOIN unnest($1::text[]) AS named (term)
+        CROSS JOIN LATERAL (
+            SELECT first, strpos(terms, E'\n' || named.term || E'\n') > 0 AS holds
+            FROM search_postings
+            WHERE segment = pieces.id AND first <= named.term ORDER BY first DESC LIMIT 1
+        ) AS page
+        WHERE page.holds
+            AND (named.term, pieces.stamp) NOT IN (SELECT * FROM unnest($6::text[], $7::uuid[]))
+        GROUP BY pieces.id, page.first
+        UNION ALL
+        SELECT id, first, array_agg(term) FROM begin WHERE term IN (SELECT term FROM most)
+        GROUP BY id, first
     )
     SELECT live.generation, live.epoch, live.xid::text AS xid, live.seq, live.entries,
         live.total_length, live.rules, pieces.id, pieces.first, pieces.stamp,
@@ -60,21 +79,16 @@ LOOKUP: Final = """
         CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.times END AS times,
         CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.sessions END AS sessions,
         CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.spoken END AS spoken,
-        NULL AS term, NULL AS page, NULL AS terms, NULL::int[] AS sizes, NULL::bytea AS places,
+        NULL::text[] AS asked, NULL AS page, NULL AS terms, NULL::int[] AS sizes, NULL::bytea AS places,
         NULL::bytea AS counts
     FROM live LEFT JOIN pieces USING (generation)
     UNION ALL
-    SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, pieces.id, NULL, NULL,
+    SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, held.id, NULL, NULL,
         NULL, NULL, NULL, NULL, NULL,
-        asked.term, page.first, page.terms, page.sizes, page.places, page.counts
-    FROM pieces
-    CROSS JOIN unnest($1::text[] || ARRAY (SELECT term FROM begun)) AS asked (term)
-    CROSS JOIN LATERAL (
-        SELECT first, terms, sizes, places, counts FROM search_postings
-        WHERE segment = pieces.id AND first <= asked.term ORDER BY first DESC LIMIT 1
+        held.terms, page.first, page.terms, page.sizes, page.places, page.counts
+    FROM held CROSS JOIN LATERAL (
+        SELECT * FROM search_postings WHERE segment = held.id AND first = held.first OFFSET 0
     ) AS page
-    WHERE (asked.term, pieces.stamp) NOT IN (SELECT * FROM unnest($6::text[], $7::uuid[]))
-        AND strpos(page.terms, E'\n' || asked.term || E'\n') > 0
 """
 
 
@@ -122,21 +136,22 @@ async def read(
             at = stamps.index(stamp)
             postings[at][term] = _posting(segments[at], stored)
     for row in rows:
-        if (term := row["term"]) is not None:
+        for term in row["asked"] or ():
             at = numbers[row["id"]]
-            stored = _stored(row, segments[at])
+            stored = _stored(row, term, segments[at])
             _REMEMBERED.keep_posting(stamps[at], term, stored)
             postings[at][term] = _posting(segments[at], stored)
     return Looked(progress, segments, postings)
 
 
-def _stored(row: Any, segment: Segment) -> Stored:
-    """Return a row's posting from the page that holds it."""
-    begin, end = span(row["terms"], row["sizes"], row["term"])
-    spot = int(np.frombuffer(row["counts"], dtype=np.uint8, count=begin).sum())
-    parts = row["places"][2 * begin : 2 * end], row["counts"][begin:end]
-    dense = dense_of(posting_of(segment.first, *parts), entries=segment.entries)
-    return Stored(*parts, row["page"], spot, dense)
+def _stored(row: Any, term: str, segment: Segment) -> Stored:
+    """Return a term's posting from the page that holds it."""
+    begin, end = span(row["terms"], row["sizes"], term)
+    counts = row["counts"]
+    stored = Stored(
+        row["places"][2 * begin : 2 * end], counts[begin:end], row["page"], counts[:begin], None
+    )
+    return stored._replace(dense=dense_of(_posting(segment, stored), entries=segment.entries))
 
 
 def _posting(segment: Segment, stored: Stored) -> Posting:

@@ -17,8 +17,6 @@ __all__ = ["FARTHEST", "neighbours"]
 FARTHEST: Final = 2
 """Entries of prose on each side."""
 
-_NONE: Final = np.zeros(0, dtype=np.intp)
-
 
 def neighbours(
     segments: Sequence[Segment], ordinals: Sequence[int]
@@ -33,7 +31,7 @@ def neighbours(
     wanted = wanted[wanted != 0]
     if not len(wanted):
         return found
-    rows = [np.stack(_rows(each, wanted)) for each in segments]
+    rows = [np.stack(_rows(each, codes)) for each in segments if len(codes := _codes(each, wanted))]
     named, times, numbers, spoken = np.concatenate(rows, axis=1)
     is_asked = np.isin(numbers, asked)
     matters = np.flatnonzero(is_asked | (spoken != 0))
@@ -53,13 +51,18 @@ def _sessions_of(segment: Segment, ordinals: NDArray[np.int64]) -> NDArray[np.ui
     return segment.sessions[segment.codes[segment.places_of(ordinals)]]
 
 
-def _rows(segment: Segment, sessions: NDArray[np.uint64]) -> tuple[NDArray[np.int64], ...]:
-    """Return session, time, number and whether it is prose of these sessions' entries."""
+def _codes(segment: Segment, sessions: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Return the codes of those of some sessions, in order, that a segment has."""
     at = np.searchsorted(segment.sessions, sessions)
-    inside = at < len(segment.sessions)
-    codes = at[inside][segment.sessions[at[inside]] == sessions[inside]]
+    at, sessions = at[at < len(segment.sessions)], sessions[at < len(segment.sessions)]
+    codes: NDArray[np.intp] = at[segment.sessions[at] == sessions]
+    return codes
+
+
+def _rows(segment: Segment, codes: NDArray[np.intp]) -> tuple[NDArray[np.int64], ...]:
+    """Return session, time, number and whether it is prose of these sessions' entries."""
     spans = [segment.by_session[segment.bounds[each] : segment.bounds[each + 1]] for each in codes]
-    places = np.concatenate([_NONE, *spans])
+    places = np.concatenate(spans)
     # As signed numbers, which tell sessions apart as well.
     names = segment.sessions.view(np.int64)[segment.codes[places]]
     spoken = segment.spoken[places].astype(np.int64)

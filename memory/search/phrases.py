@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,38 +13,75 @@ from memory.search import positions
 from memory.search.matches import Matches, best_of, holding_all
 from memory.search.packed import MAX_COUNT, WRAP
 from memory.search.positions import Positions, Wanted
+from memory.search.segments import Posting, Segment
 
-__all__ = ["in_order"]
+__all__ = ["MAX_CHECKED", "Likely", "in_order"]
+
+MAX_CHECKED: Final = 10_000
+"""Likeliest entries with all of some words of which the positions of these are read."""
 
 Words = Sequence[tuple[int, str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """The ordinals of entries in which words stand in order, and whether no other was left out."""
+
+    ordinals: Sequence[int]
+    is_all: bool
+
+
 async def in_order(
     session: AsyncSession, matches: Matches, words: Words, *, below: int, most: int
-) -> list[int]:
-    """Return the ordinals of so many matches in which words stand as given, the densest first.
+) -> Likely:
+    """Return so many matches in which words stand as given, the densest first.
 
     Words come with their own positions, in order. An entry that holds one of them more often than
     positions are kept counts as well. Numbers from ``below`` on are left out. Raises Moved.
     """
     lexemes = list(dict.fromkeys(lexeme for _, lexeme in words))
-    found = await asyncio.to_thread(_wanted, matches, lexemes, below)
+    found, is_all = await asyncio.to_thread(_wanted, matches, lexemes, below)
     read = await positions.read(session, [each for _, some in found for each in some])
-    return await asyncio.to_thread(_best, found, read, words, lexemes, most)
+    best = await asyncio.to_thread(_best, found, read, words, lexemes, most + 1)
+    return Likely(best[:most], is_all and len(best) <= most)
 
 
 _Holding = tuple[NDArray[np.intp], list[Wanted]]
 """The places in a segment that hold all of some lexemes, and these in the lexemes' postings."""
 
 
-def _wanted(matches: Matches, lexemes: Sequence[str], below: int) -> list[_Holding]:
+def _wanted(matches: Matches, lexemes: Sequence[str], below: int) -> tuple[list[_Holding], bool]:
+    """Return the likeliest places that hold all lexemes, and whether these are all."""
+    holding = [
+        (segment, [postings[each] for each in lexemes], places)
+        for segment, postings, places in holding_all(matches, lexemes)
+        if segment.first < below and len(places)
+    ]
+    left = sum(len(places) for *_, places in holding)
+    least = -np.inf
+    if left > MAX_CHECKED:
+        keys = np.concatenate([_likelihood(*each) for each in holding])
+        least = np.partition(keys, -MAX_CHECKED)[-MAX_CHECKED]
     found: list[_Holding] = []
-    for segment, postings, places in holding_all(matches, lexemes):
-        if segment.first < below and len(places):
-            held = [postings[each] for each in lexemes]
-            wanted = [Wanted(segment, each, np.searchsorted(each.places, places)) for each in held]
-            found.append((places, wanted))
-    return found
+    for segment, some, places in holding:
+        kept = (
+            places if left <= MAX_CHECKED else places[_likelihood(segment, some, places) >= least]
+        )
+        if len(kept):
+            at = [np.searchsorted(each.places, kept) for each in some]
+            found.append((kept, [Wanted(segment, *each) for each in zip(some, at, strict=True)]))
+    return found, left <= MAX_CHECKED
+
+
+def _likelihood(
+    segment: Segment, postings: Sequence[Posting], places: NDArray[np.intp]
+) -> NDArray[np.float32]:
+    """Return how likely words stand side by side: the more often all stand among few words."""
+    key = (1 - len(postings)) * np.log(np.maximum(segment.lengths[places], 1))
+    for each in postings:
+        counts = each.counts[np.searchsorted(each.places, places)]
+        key += np.log(counts.astype(np.float32))
+    return key
 
 
 def _best(

@@ -24,7 +24,9 @@ POSITIONS: Final = """
     ORDER BY number
 """
 
-_GAP: Final = 1_000  # positions that are read rather than looked past: a chunk of a long column
+_GAP: Final = (
+    8_000  # positions that are read rather than looked past: as long as another look takes
+)
 _WIDE: Final = 2  # bytes of a position
 
 
@@ -93,7 +95,8 @@ class _Plan(NamedTuple):
     def of(cls, wanted: Wanted) -> "_Plan":
         """Plan the reading: what stands near together is read at once."""
         counts = wanted.counts
-        behind = np.cumsum(wanted.posting.counts, dtype=np.int64)[wanted.at] + wanted.posting.spot
+        behind = np.cumsum(wanted.posting.counts, dtype=np.int64)[wanted.at]
+        behind += int(np.frombuffer(wanted.posting.before, dtype=np.uint8).sum())
         begins = behind - counts
         is_new = np.concatenate(([True], begins[1:] - behind[:-1] > _GAP))[: len(begins)]
         is_last = np.concatenate((is_new[1:], [True]))[: len(begins)]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memory.search.matches import Flags, Matches, Postings, best_of, top
 from memory.search.ranking import K1, SHORT, B, inverse_frequency
-from memory.search.segments import Segment
+from memory.search.segments import Segment, is_many
 
 __all__ = ["Ranked", "Worth", "rank"]
 
@@ -54,10 +54,15 @@ class Ranked:
         keys, ordinals = [_NOTHING], [np.zeros(0, dtype=np.int64)]
         least = -np.inf  # that many are at least as good, so what is worse is not looked at
         for segment, flags, gains, sessions in self._parts():
-            values = np.float32(unit) * gains
-            values += np.float32(session) * segment.by_entries(sessions)
-            places = np.flatnonzero(flags & (values >= least))
-            some = values[places]
+            if is_many(flags):
+                values = np.float32(unit) * gains
+                values += np.float32(session) * segment.by_entries(sessions)
+                places = np.flatnonzero(flags & (values >= least))
+                some = values[places]
+            else:
+                places = np.flatnonzero(flags)
+                some = np.float32(unit) * gains[places]
+                some += np.float32(session) * sessions[segment.codes[places]]
             first = top(some, count)
             keys.append(some[first])
             ordinals.append(places[first] + segment.first)
@@ -76,15 +81,19 @@ def rank(matches: Matches, weights: Mapping[str, float], *, average: float) -> R
     Lexemes without weight count nothing; ``average`` is the length of an average entry in words.
     """
     gains = [
-        _gains(segment, kept, weights, average)
-        for segment, kept in zip(matches.segments, matches.kept, strict=True)
+        _gains(segment, kept, flags, weights, average)
+        for segment, kept, flags in zip(matches.segments, matches.kept, matches.flags, strict=True)
     ]
     told = [lexeme for lexeme, weight in weights.items() if weight and matches.held.get(lexeme)]
     return Ranked(matches, gains, _of_sessions(matches, told))
 
 
 def _gains(
-    segment: Segment, kept: Postings, weights: Mapping[str, float], average: float
+    segment: Segment,
+    kept: Postings,
+    flags: Flags,
+    weights: Mapping[str, float],
+    average: float,
 ) -> Floats:
     """Return the sum over each entry's lexemes of weight times saturated count."""
     sums = np.zeros(segment.entries, dtype=np.float32)
@@ -102,9 +111,12 @@ def _gains(
             gains /= gains + norms
             gains *= weight
             sums += gains
-    if kept:
+    if is_many(flags):
         sums *= segment.weights
         sums *= K1 + 1
+    else:
+        places = np.flatnonzero(flags)
+        sums[places] *= segment.weights[places] * np.float32(K1 + 1)
     return sums
 
 
@@ -134,8 +146,11 @@ def _of_sessions(matches: Matches, lexemes: Sequence[str]) -> list[Floats]:
     counts = np.zeros((len(lexemes), len(names)))
     parts = zip(matches.segments, matches.kept, matches.flags, numbers, strict=True)
     for segment, kept, flags, number in parts:
-        if kept:
+        if is_many(flags):
             lengths[number] += segment.by_sessions(segment.lengths * flags)
+        else:
+            places = np.flatnonzero(flags)
+            lengths[number] += _sums(segment, places, segment.lengths[places])
         for row, lexeme in enumerate(lexemes):
             if posting := kept.get(lexeme):
                 counts[row, number] += (

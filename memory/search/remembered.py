@@ -31,7 +31,7 @@ class Stored(NamedTuple):
     places: bytes
     counts: bytes
     page: str
-    spot: int
+    before: bytes
     dense: NDArray[np.uint8] | None
 
 
@@ -85,4 +85,4 @@ class Remembered:
 
 def _size(stored: Stored) -> int:
     dense = 0 if stored.dense is None else stored.dense.nbytes
-    return len(stored.places) + len(stored.counts) + dense
+    return len(stored.places) + len(stored.counts) + len(stored.before) + dense

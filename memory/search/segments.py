@@ -33,6 +33,7 @@ __all__ = [
     "Posting",
     "Segment",
     "dense_of",
+    "is_many",
     "microseconds",
     "posting_of",
     "segment_of",
@@ -118,15 +119,15 @@ class Segment:
 class Posting(NamedTuple):
     """Entries of one segment that hold a term, from 0 in order, and how often; labels once.
 
-    Where it stands in them is stored in the ``page`` that begins with this term, from ``spot`` on,
-    counted in positions; None where nothing is stored. ``dense`` has the counts of all of the
+    Where it stands in them is stored in the ``page`` that begins with this term, None where nothing
+    is stored, behind the positions that the counts ``before`` tell of. ``dense`` has the counts of all of the
     segment's entries, and is there where many hold the term: it is faster than going to each.
     """
 
     places: NDArray[np.intp]
     counts: NDArray[np.uint8]
     page: str | None = None
-    spot: int = 0
+    before: bytes = b""
     dense: NDArray[np.uint8] | None = None
 
 
@@ -229,11 +230,16 @@ def segment_of(first: int, stored: Columns, *, number: int = 0) -> Segment:
 
 
 def posting_of(
-    first: int, places: bytes, counts: bytes, page: str | None = None, spot: int = 0
+    first: int, places: bytes, counts: bytes, page: str | None = None, before: bytes = b""
 ) -> Posting:
     """Return a posting from what is stored of it, given the number of its segment's first entry."""
     numbers = np.frombuffer(places, dtype="<u2").astype(np.intp) - (first & _MASK)
-    return Posting(numbers, np.frombuffer(counts, dtype="<u1"), page, spot)
+    return Posting(numbers, np.frombuffer(counts, dtype="<u1"), page, before)
+
+
+def is_many(flags: NDArray[np.bool_]) -> bool:
+    """Tell whether so many of a segment's entries are meant that a step for each costs less."""
+    return int(np.count_nonzero(flags)) * _DENSE >= len(flags) > 0
 
 
 def dense_of(posting: Posting, *, entries: int) -> NDArray[np.uint8] | None:

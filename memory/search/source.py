@@ -3,7 +3,7 @@
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sqlalchemy import ColumnElement, Row, Subquery, func, select
 
@@ -11,7 +11,7 @@ from memory import text
 from memory.drafts import Kind
 from memory.models import Entry
 
-__all__ = ["COLUMNS", "SIZE", "Source", "searchable", "source_of", "within"]
+__all__ = ["COLUMNS", "SIZE", "Said", "Source", "searchable", "source_of", "within"]
 
 _MAX_CHARS: Final = text.MAX_CHARS + 1  # one more than is cut, so that the cutting shows
 _NAMED: Final = frozenset({Kind.FACT, Kind.DECISION, Kind.PREFERENCE})
@@ -67,7 +67,23 @@ def source_of(row: Row[Any]) -> Source:
     return Source(**{name: getattr(row, name) for name in Source.__slots__})
 
 
-def searchable(source: Source | Entry) -> str:
+class Said(Protocol):
+    """What has a kind, a key and a content: an entry, or the part of one that was read."""
+
+    @property
+    def kind(self) -> str:
+        """What it is, see `Kind`."""
+
+    @property
+    def key(self) -> str | None:
+        """The name of a value that people chose; None for none."""
+
+    @property
+    def content(self) -> str:
+        """What it says."""
+
+
+def searchable(source: Said) -> str:
     """Return the text under which an entry is found; a value's key belongs to it."""
     if source.kind in _NAMED and source.key:
         return f"{source.key}\n{source.content}"
