@@ -36,7 +36,7 @@ __all__ = [
     "words_of",
 ]
 
-MAX_VERIFIED: Final = 200
+MAX_VERIFIED: Final = 100
 """Entries with a phrase's words in order whose text is read to verify the phrase."""
 MAX_BYTES: Final = 4_000_000
 """Bytes of their content after which no further text is read."""

@@ -12,6 +12,7 @@ from there; --reindex fills our index anew before it is asked.
 import argparse
 import asyncio
 import contextlib
+import gc
 import statistics
 import tempfile
 import time
@@ -159,6 +160,7 @@ def folder(keep: Path | None) -> Iterator[Path]:
 async def main(sizes: Sequence[int], *, keep: Path | None, reindex: bool, count: int) -> None:
     """Grow both through the sizes."""
     print(machine())
+    gc.freeze()  # as the MCP server does
     language = Language()
     queries = language.queries(count)
     with server(keep) as settings, folder(keep) as base:
