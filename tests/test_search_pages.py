@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,9 @@ from memory.errors import Unavailable
 from memory.search import find, lookup, pages, positions, postings
 from memory.search.packed import MAX_COUNT, WRAP, pack
 from memory.search.pages import BYTES, Page, Run, Stored
+from memory.search.positions import Wanted
 from memory.search.postings import FANOUT
+from memory.search.segments import Posting
 
 WORDS = ("alpha", "beta", "gamma", "delta", "naïve", "数据", "src/app.py", "e1234")
 
@@ -132,22 +135,24 @@ async def test_joined_pages_hold_what_one_pass_over_all_would_have_written(
 
 @given(st.data())
 def test_a_plan_reads_exactly_what_is_wanted(data: st.DataObject) -> None:
-    counts = data.draw(st.lists(st.integers(1, 255), min_size=1, max_size=40))
-    some = st.lists(st.integers(0, len(counts) - 1), min_size=1, unique=True)
-    at = positions.np.array(sorted(data.draw(some)))
-    posting = positions.Posting(
-        positions.np.arange(len(counts)),
-        positions.np.array(counts, dtype="u1"),
-        "page",
-        bytes([2, 3]),
-    )
-    wanted = positions.Wanted(None, posting, at)  # type: ignore[arg-type] # not looked at
-    plan = positions._Plan.of(wanted)
-    whole = positions.np.arange(5 + sum(counts))
-    read = [whole[b : b + s] for b, s in zip(plan.begins, plan.sizes, strict=True)]
-    begins = [5 + sum(counts[:each]) for each in at]
-    expected = [n for each, b in zip(at, begins, strict=True) for n in range(b, b + counts[each])]
-    assert positions.np.concatenate(read)[plan.spots].tolist() == expected
+    numbers = st.lists(st.integers(1, 255), min_size=1, max_size=40)
+    wanted, expected = [], []
+    for _ in range(data.draw(st.integers(1, 3))):
+        counts = data.draw(numbers)
+        some = st.lists(st.integers(0, len(counts) - 1), min_size=1, unique=True)
+        at = np.array(sorted(data.draw(some)))
+        places, held = np.arange(len(counts)), np.array(counts, dtype=np.uint8)
+        posting = Posting(places, held, "page", bytes([2, 3]))
+        wanted.append(Wanted(None, posting, at))  # type: ignore[arg-type] # not looked at
+        begins = [5 + sum(counts[:each]) for each in at]
+        expected.append(
+            [n for each, b in zip(at, begins, strict=True) for n in range(b, b + counts[each])]
+        )
+    plan = positions.plan_of(wanted)
+    runs = zip(plan.begins.tolist(), plan.sizes.tolist(), strict=True)
+    read = np.concatenate([np.arange(begin, begin + size) for begin, size in runs])
+    found = np.split(read[plan.spots], plan.ends[:-1])
+    assert [each.tolist() for each in found] == expected
 
 
 async def test_phrases_are_found_as_reading_every_text_finds_them(database: Database) -> None:

@@ -10,7 +10,8 @@ branch_labels = None
 depends_on = None
 
 # Numbers in arrays hardly compress, and terms are looked through in every page. A row that fills a
-# page of the database needs no second look elsewhere.
+# page of the database needs no second look elsewhere. Segments that were joined leave dead rows, whose
+# room the next ones take when it is free soon.
 NEW = """
 TRUNCATE search, search_progress, search_segments;
 ALTER TABLE search DROP lexemes, DROP ends, DROP positions;
@@ -24,7 +25,11 @@ CREATE TABLE search_postings (
     counts bytea NOT NULL,
     positions bytea NOT NULL,
     CONSTRAINT pk_search_postings PRIMARY KEY (segment, first)
-) WITH (toast_tuple_target = 8160);
+) WITH (
+    toast_tuple_target = 8160,
+    autovacuum_vacuum_scale_factor = 0.02,
+    toast.autovacuum_vacuum_scale_factor = 0.02
+);
 ALTER TABLE search_postings ALTER terms SET STORAGE EXTERNAL, ALTER sizes SET STORAGE EXTERNAL,
     ALTER places SET STORAGE EXTERNAL, ALTER counts SET STORAGE EXTERNAL,
     ALTER positions SET STORAGE EXTERNAL;

@@ -1,6 +1,7 @@
 """Where terms stand in some entries: of the index's pages, the parts that tell it are read."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from memory.errors import Unavailable
 from memory.search.pages import spans
 from memory.search.segments import Posting, Segment
 
-__all__ = ["POSITIONS", "Moved", "Positions", "Wanted", "read"]
+__all__ = ["POSITIONS", "Moved", "Plan", "Positions", "Wanted", "plan_of", "read"]
 
 POSITIONS: Final = """
     SELECT (
@@ -54,6 +55,12 @@ class Wanted(NamedTuple):
         return found
 
     @property
+    def ends(self) -> NDArray[np.int64]:
+        """Where the positions of each of the entries end in the page."""
+        ends = np.cumsum(self.posting.counts, dtype=np.int64)[self.at]
+        return ends + int(np.frombuffer(self.posting.before, dtype=np.uint8).sum())
+
+    @property
     def counts(self) -> NDArray[np.int64]:
         """How many positions each of the entries has."""
         return self.posting.counts[self.at].astype(np.int64)
@@ -68,48 +75,52 @@ async def read(session: AsyncSession, wanted: Sequence[Wanted]) -> list[Position
 
     Raises Moved when a segment is not there any more.
     """
-    plans = [_Plan.of(each) for each in wanted]
-    asked = [part for each, plan in zip(wanted, plans, strict=True) for part in plan.asked(each)]
-    if not asked:
-        return [np.zeros(0, dtype=np.uint16) for _ in wanted]
-    rows = await rows_of(session, POSITIONS, *zip(*asked, strict=True))
+    if not wanted:
+        return []
+    plan = plan_of(wanted)
+    rows = await rows_of(session, POSITIONS, *plan.asked(wanted))
     if any(row["positions"] is None for row in rows):
         raise Moved
-    found, at = [], 0
-    for plan in plans:
-        behind = at + len(plan.begins)
-        stored = b"".join(row["positions"] for row in rows[at:behind])
-        found.append(np.frombuffer(stored, dtype="<u2")[plan.spots])
-        at = behind
-    return found
+    stored = b"".join(row["positions"] for row in rows)
+    found = np.frombuffer(stored, dtype="<u2")[plan.spots]
+    return np.split(found, plan.ends[:-1])
 
 
-class _Plan(NamedTuple):
-    """Which runs of a page's positions are read, and which of what is read is wanted."""
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which runs of positions are read, of which of what is wanted, and what of them is wanted.
 
+    ``ends`` tells where the positions of each Wanted end among ``spots``.
+    """
+
+    owners: NDArray[np.int64]
     begins: NDArray[np.int64]
     sizes: NDArray[np.int64]
     spots: NDArray[np.int64]
+    ends: NDArray[np.int64]
 
-    @classmethod
-    def of(cls, wanted: Wanted) -> "_Plan":
-        """Plan the reading: what stands near together is read at once."""
-        counts = wanted.counts
-        behind = np.cumsum(wanted.posting.counts, dtype=np.int64)[wanted.at]
-        behind += int(np.frombuffer(wanted.posting.before, dtype=np.uint8).sum())
-        begins = behind - counts
-        is_new = np.concatenate(([True], begins[1:] - behind[:-1] > _GAP))[: len(begins)]
-        is_last = np.concatenate((is_new[1:], [True]))[: len(begins)]
-        first, sizes = begins[is_new], behind[is_last] - begins[is_new]
-        run = np.cumsum(is_new) - 1
-        own = begins - first[run] + (np.cumsum(sizes) - sizes)[run]
-        return cls(first, sizes, spans(own, counts))
-
-    def asked(self, wanted: Wanted) -> list[tuple[Any, ...]]:
+    def asked(self, wanted: Sequence[Wanted]) -> tuple[list[Any], ...]:
         """Return the runs as POSITIONS takes them."""
-        page = wanted.posting.page
-        begins, sizes = (_WIDE * self.begins + 1).tolist(), (_WIDE * self.sizes).tolist()
-        return [
-            (wanted.segment.id, page, begin, size)
-            for begin, size in zip(begins, sizes, strict=True)
-        ]
+        named = [wanted[owner] for owner in self.owners.tolist()]
+        return (
+            [each.segment.id for each in named],
+            [each.posting.page for each in named],
+            (_WIDE * self.begins + 1).tolist(),
+            (_WIDE * self.sizes).tolist(),
+        )
+
+
+def plan_of(wanted: Sequence[Wanted]) -> Plan:
+    """Plan the reading of positions: what stands near together is read at once."""
+    counts = np.concatenate([each.counts for each in wanted])
+    behind = np.concatenate([each.ends for each in wanted])
+    owner = np.repeat(np.arange(len(wanted)), [len(each.at) for each in wanted])
+    begins = behind - counts
+    is_new = np.ones(len(begins), dtype=np.bool_)
+    is_new[1:] = (begins[1:] - behind[:-1] > _GAP) | (owner[1:] != owner[:-1])
+    is_last = np.append(is_new[1:], True)
+    first, sizes = begins[is_new], behind[is_last] - begins[is_new]
+    run = np.cumsum(is_new) - 1
+    own = begins - first[run] + (np.cumsum(sizes) - sizes)[run]
+    wide = np.bincount(owner, counts, len(wanted)).astype(np.int64)
+    return Plan(owner[is_new], first, sizes, spans(own, counts), np.cumsum(wide))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memory.search.matches import Flags, Matches, Postings, best_of, top
 from memory.search.ranking import K1, SHORT, B, inverse_frequency
-from memory.search.segments import Segment, is_many
+from memory.search.segments import Posting, Segment, is_many
 
 __all__ = ["Ranked", "Worth", "rank"]
 
@@ -96,20 +96,23 @@ def _gains(
     average: float,
 ) -> Floats:
     """Return the sum over each entry's lexemes of weight times saturated count."""
+    told = {lexeme: posting for lexeme, posting in kept.items() if weights.get(lexeme)}
+    sparse = [(weights[each], posting) for each, posting in told.items() if posting.dense is None]
     sums = np.zeros(segment.entries, dtype=np.float32)
+    if sparse:
+        # All at once, since most of the time goes into the number of steps.
+        places, gains = _joined([posting for _, posting in sparse])
+        gains /= gains + _norms(segment.lengths[places], average)
+        sizes = [len(posting.places) for _, posting in sparse]
+        gains *= np.repeat(np.array([weight for weight, _ in sparse], dtype=np.float32), sizes)
+        sums += np.bincount(places, gains, segment.entries).astype(np.float32)
     norms: Floats | None = None
-    for lexeme, posting in kept.items():
-        weight = weights.get(lexeme)
-        if weight and posting.dense is None:
-            gains = posting.counts.astype(np.float32)
-            gains /= gains + _norms(segment.lengths[posting.places], average)
-            gains *= weight
-            sums[posting.places] += gains
-        elif weight and posting.dense is not None:
+    for lexeme, posting in told.items():
+        if posting.dense is not None:
             norms = _norms(segment.lengths, average) if norms is None else norms
             gains = posting.dense.astype(np.float32)
             gains /= gains + norms
-            gains *= weight
+            gains *= weights[lexeme]
             sums += gains
     if is_many(flags):
         sums *= segment.weights
@@ -118,6 +121,12 @@ def _gains(
         places = np.flatnonzero(flags)
         sums[places] *= segment.weights[places] * np.float32(K1 + 1)
     return sums
+
+
+def _joined(postings: Sequence[Posting]) -> tuple[NDArray[np.intp], Floats]:
+    """Return the places and counts of several postings, one behind the other."""
+    places = np.concatenate([each.places for each in postings])
+    return places, np.concatenate([each.counts for each in postings]).astype(np.float32)
 
 
 def _norms(lengths: Floats, average: float) -> Floats:
@@ -151,13 +160,16 @@ def _of_sessions(matches: Matches, lexemes: Sequence[str]) -> list[Floats]:
         else:
             places = np.flatnonzero(flags)
             lengths[number] += _sums(segment, places, segment.lengths[places])
-        for row, lexeme in enumerate(lexemes):
-            if posting := kept.get(lexeme):
-                counts[row, number] += (
-                    _sums(segment, posting.places, posting.counts)
-                    if posting.dense is None
-                    else segment.by_sessions(posting.dense)
-                )
+        held = [(row, kept[lexeme]) for row, lexeme in enumerate(lexemes) if lexeme in kept]
+        for row, posting in held:
+            if posting.dense is not None:
+                counts[row, number] += segment.by_sessions(posting.dense)
+        sparse = [(row, posting) for row, posting in held if posting.dense is None]
+        if sparse:
+            rows = [row for row, _ in sparse]
+            counts[np.ix_(np.array(rows), number)] += _by_rows(
+                segment, [posting for _, posting in sparse]
+            )
     scores = _bm25_of_sessions(counts, lengths, is_session=names != 0).astype(np.float32)
     return [scores[number] for number in numbers]
 
@@ -165,6 +177,15 @@ def _of_sessions(matches: Matches, lexemes: Sequence[str]) -> list[Floats]:
 def _sums(segment: Segment, places: NDArray[np.intp], values: NDArray[Any]) -> NDArray[np.float64]:
     """Return the sums by session of what some entries have."""
     return np.bincount(segment.codes[places], values, len(segment.sessions)).astype(np.float64)
+
+
+def _by_rows(segment: Segment, postings: Sequence[Posting]) -> NDArray[np.float64]:
+    """Return how often each session holds the terms of several postings, a row for each."""
+    size = len(segment.sessions)
+    places, counts = _joined(postings)
+    rows = np.repeat(np.arange(len(postings)), [len(each.places) for each in postings])
+    found = np.bincount(rows * size + segment.codes[places], counts, len(postings) * size)
+    return found.reshape(len(postings), size).astype(np.float64)
 
 
 def _bm25_of_sessions(

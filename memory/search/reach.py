@@ -80,9 +80,10 @@ class Reach:
         read = await positions.read(session, [each for _, each in wanted])
         found: dict[uuid.UUID, dict[str, Collection[int]]] = {each: {} for each in named.values()}
         for (lexeme, each), some in zip(wanted, read, strict=True):
-            parts = np.split(some, np.cumsum(each.counts)[:-1])
-            for number, part in zip(each.numbers, parts, strict=True):
-                found[named[number]][lexeme] = part.tolist()
+            stand, begin = some.tolist(), 0
+            for number, count in zip(each.numbers, each.counts.tolist(), strict=True):
+                found[named[number]][lexeme] = stand[begin : begin + count]
+                begin += count
         recent = {
             each.id: tail.places_of(self.tail.sources[each.ordinal - first], lexemes)
             for each in entries
