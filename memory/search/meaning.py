@@ -87,17 +87,20 @@ _SETTINGS: Final = (
 # Materialised, so that no index of vectors is used.
 NEAREST_OF_FEW: Final = text(f"""
     WITH near AS MATERIALIZED (
-        SELECT entry_id, embedding <=> CAST(CAST(:vector AS text) AS halfvec({VECTOR_DIMENSIONS}))
-            AS distance
+        SELECT entry_id, embedding <=> (
+            SELECT CAST(CAST(:vector AS text) AS halfvec({VECTOR_DIMENSIONS}))
+        ) AS distance
         FROM search JOIN vectors USING (entry_id)
         WHERE generation = :generation AND ordinal = ANY (CAST(:ordinals AS int[]))
             AND model = :model
     )
     SELECT entry_id, distance FROM near ORDER BY distance LIMIT {DEPTH}
 """)  # noqa: S608 - numbers of our own
-_DISTANCE: Final = Vector.embedding.op("<=>", return_type=Float())(
+# Selected, so that the question's vector is read from its letters once and not for each entry.
+_ASKED: Final = select(
     cast(cast(bindparam("vector"), Text), HALFVEC(VECTOR_DIMENSIONS))
-).label("distance")
+).scalar_subquery()
+_DISTANCE: Final = Vector.embedding.op("<=>", return_type=Float())(_ASKED).label("distance")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
