@@ -48,6 +48,28 @@ async def test_of_many_entries_with_the_words_of_a_phrase_the_likeliest_are_chec
     assert (whole.note, whole.ways["phrase"]) == ("", 6)
 
 
+async def test_of_equal_entries_with_the_words_of_a_phrase_the_newest_are_checked(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(6):
+        await append(database, message("alpha beta", source_id=str(number)))
+        await index_all(database)
+    monkeypatch.setattr(phrases, "MAX_CHECKED", 4)
+    answer = await ask(database, '"alpha beta"')
+    assert answer.ways["phrase"] == 4
+    assert answer.hits[0].entry.source_id == "5"
+
+
+async def test_texts_of_a_phrase_that_are_not_read_are_told(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await append(database, message("alpha beta"), message("alpha beta gamma"))
+    await index_all(database)
+    monkeypatch.setattr(exact, "MAX_BYTES", 1)
+    answer = await ask(database, '"alpha beta"')
+    assert (answer.ways["phrase"], "only the likeliest" in answer.note) == (1, True)
+
+
 async def test_a_phrase_of_whole_words_is_found_alike_before_and_after_indexing(
     database: Database,
 ) -> None:

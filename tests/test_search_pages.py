@@ -115,13 +115,13 @@ async def held(database: Database) -> dict[str, list[tuple[int, list[int]]]]:
     return found
 
 
-@pytest.mark.parametrize(("many", "size"), [(1, 1), (3, 100), (500, BYTES)])
+@pytest.mark.parametrize(("room", "size"), [(1, 1), (300, 100), (3_000_000, BYTES)])
 async def test_joined_pages_hold_what_one_pass_over_all_would_have_written(
-    database: Database, monkeypatch: pytest.MonkeyPatch, many: int, size: int
+    database: Database, monkeypatch: pytest.MonkeyPatch, room: int, size: int
 ) -> None:
-    monkeypatch.setattr(postings, "_MANY", many)
+    monkeypatch.setattr(postings, "_ROOM", room)
     monkeypatch.setattr(pages, "BYTES", size)
-    chooser = random.Random(many)  # noqa: S311 - data for a test
+    chooser = random.Random(room)  # noqa: S311 - data for a test
     for number in range(2 * FANOUT + 1):
         said = " ".join(chooser.choices(WORDS, k=12))
         await append(database, message(f"{said} own{number}"))
@@ -133,8 +133,8 @@ async def test_joined_pages_hold_what_one_pass_over_all_would_have_written(
     assert len(joined["own3"]) == 1
 
 
-@given(st.data())
-def test_a_plan_reads_exactly_what_is_wanted(data: st.DataObject) -> None:
+@given(st.data(), st.sampled_from([0, 300, 8_000]))
+def test_a_plan_reads_exactly_what_is_wanted(data: st.DataObject, gap: int) -> None:
     numbers = st.lists(st.integers(1, 255), min_size=1, max_size=40)
     wanted, expected = [], []
     for _ in range(data.draw(st.integers(1, 3))):
@@ -148,7 +148,12 @@ def test_a_plan_reads_exactly_what_is_wanted(data: st.DataObject) -> None:
         expected.append(
             [n for each, b in zip(at, begins, strict=True) for n in range(b, b + counts[each])]
         )
-    plan = positions.plan_of(wanted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(positions, "_GAP", gap)
+        plan = positions.plan_of(wanted)
+    assert gap or len(plan.begins) == sum(
+        1 + int(np.count_nonzero(np.diff(each.at) > 1)) for each in wanted
+    )
     runs = zip(plan.begins.tolist(), plan.sizes.tolist(), strict=True)
     read = np.concatenate([np.arange(begin, begin + size) for begin, size in runs])
     found = np.split(read[plan.spots], plan.ends[:-1])

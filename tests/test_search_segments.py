@@ -309,6 +309,26 @@ def test_arrays_give_the_scores_of_one_entry_after_the_other(seed: int, dense: i
     assert set(best) <= keys.keys()
 
 
+@given(st.integers(0, 10_000))
+def test_of_equals_in_segments_of_many_and_of_few_the_newest_come_first(seed: int) -> None:
+    chooser = random.Random(seed)  # noqa: S311 - data for a test
+    words = ["one", "two", "three", "four", "five"]
+    counts = {word: chooser.randrange(1, 30) for word in words}
+    held, terms = [], []
+    for first, is_dense in ((0, True), (BLOCK, False)):
+        growing = Growing(first)
+        for number in range(1, 4):
+            growing.add(source_of(number, 0), packed(counts), length=90, weight=0.7)
+        held.append(segment_of(first, growing.piece().columns))
+        made = postings_of(growing)
+        if is_dense:
+            made = {word: with_dense(each, entries=3) for word, each in made.items()}
+        terms.append(made)
+    weights = {word: chooser.uniform(0.1, 9) for word in words}
+    found = ranked.rank(matches.match(held, terms, words, []), weights, average=37.0)
+    assert found.best(4, session=0.5) == [BLOCK + 2, BLOCK + 1, BLOCK, 2]
+
+
 @given(st.lists(st.dictionaries(st.integers(0, 20), st.integers(1, 255), max_size=9), max_size=4))
 def test_postings_are_united_with_their_counts_added_up(some: list[dict[int, int]]) -> None:
     expected = sum(map(Counter, some), Counter())

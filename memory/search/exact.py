@@ -16,6 +16,7 @@ from memory.models import Entry, Session
 from memory.search import candidates
 from memory.search.packed import stand_in_order
 from memory.search.phrases import in_order
+from memory.search.positions import Moved
 from memory.search.reach import Reach, first_recent
 from memory.search.request import Request
 from memory.search.scope import named
@@ -25,6 +26,8 @@ from memory.text import MAX_CHARS, tokens
 
 __all__ = [
     "BY_SOURCE_ID",
+    "MAX_BYTES",
+    "MAX_NAMED",
     "MAX_VERIFIED",
     "OPENING",
     "WRITTEN",
@@ -38,6 +41,8 @@ __all__ = [
 
 MAX_VERIFIED: Final = 100
 """Entries with a phrase's words in order whose text is read to verify the phrase."""
+MAX_NAMED: Final = 200
+"""Entries that the ids of a query name, of each kind of id."""
 MAX_BYTES: Final = 4_000_000
 """Bytes of their content after which no further text is read."""
 OPENING: Final = 3
@@ -101,11 +106,11 @@ async def by_id(session: AsyncSession, ids: Sequence[str], request: Request) -> 
     if not ids:
         return []
     ranges = [_range(each) for each in ids if _BEGINNING.fullmatch(_digits(each))]
-    found = list(await session.scalars(BY_SOURCE_ID, {"ids": list(ids), "most": MAX_VERIFIED}))
+    found = list(await session.scalars(BY_SOURCE_ID, {"ids": list(ids), "most": MAX_NAMED}))
     of_sessions = [Session.source_session_id.in_(ids)]
     if ranges:
         of_entries = or_(*(Entry.id.between(low, high) for low, high in ranges))
-        found += await session.scalars(select(Entry.id).where(of_entries).limit(MAX_VERIFIED))
+        found += await session.scalars(select(Entry.id).where(of_entries).limit(MAX_NAMED))
         of_sessions += [Session.id.between(low, high) for low, high in ranges]
     for each in await session.scalars(select(Session.id).where(or_(*of_sessions)).limit(OPENING)):
         opening = select(Entry.id).where(Entry.session_id == each, *named(request))
@@ -130,10 +135,12 @@ async def by_phrase(session: AsyncSession, phrase: str, reach: Reach) -> Quoted:
     below, generation = first_recent(reach.progress), reach.progress.generation
     bounds = {"below": below, "most": MAX_VERIFIED}
     likely = await in_order(session, reach.matches, _placed(phrase), **bounds)
-    ids = {
-        each.ordinal: each.id
-        for each in await candidates.read(session, generation, likely.ordinals)
-    }
+    if not likely.ordinals:
+        return Quoted(set(), likely.is_all)
+    read = await candidates.read(session, generation, likely.ordinals)
+    ids = {each.ordinal: each.id for each in read}
+    if len(ids) < len(likely.ordinals):
+        raise Moved
     likeliest = [ids[each] for each in likely.ordinals]
     rows = await rows_of(session, WRITTEN, likeliest, MAX_CHARS, MAX_BYTES)
     written = [_Written(*row) for row in rows]

@@ -21,6 +21,7 @@ from memory.search.document import RULES
 from memory.search.gather import Found, gather, with_meaning
 from memory.search.hints import TIME_WORDS
 from memory.search.lookup import MAX_BEGUN
+from memory.search.meaning import Asked
 from memory.search.neighbours import neighbours
 from memory.search.notes import note_of
 from memory.search.positions import Moved
@@ -49,14 +50,6 @@ async def search(
     rewritten under each of several tries.
     """
     request = checked(request)
-    for _ in range(_TRIES - 1):
-        with contextlib.suppress(Moved):
-            return await _answer(session, request, embedder)
-    return await _answer(session, request, embedder)
-
-
-async def _answer(session: AsyncSession, request: Request, embedder: Embedder | None) -> Answer:
-    """Search once. Raises Moved when the index was rewritten meanwhile."""
     query = text.query(request.query)
     if not query:
         raise InvalidInput(
@@ -66,9 +59,20 @@ async def _answer(session: AsyncSession, request: Request, embedder: Embedder | 
         )
     # Before the first statement, so that no connection waits for the model.
     vector = await _vector(embedder, request.query) if embedder is not None else None
+    asked = Asked(embedder.name, vector, request) if embedder is not None and vector else None
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(Moved):
+            return await _answer(session, request, query, asked)
+    return await _answer(session, request, query, asked)
+
+
+async def _answer(
+    session: AsyncSession, request: Request, query: text.Query, asked: Asked | None
+) -> Answer:
+    """Search once. Raises Moved when the index was rewritten meanwhile."""
     found = await gather(session, request, query)
-    if embedder is not None and vector is not None:
-        found = await with_meaning(session, request, found, embedder.name, vector)
+    if asked is not None:
+        found = await with_meaning(session, found, asked)
     scores = await _scored(session, found)
     newer = await versions.newer_of(session, scores)
     shown = versions.without_copies(scores, found.entries, newer)[: request.limit]

@@ -173,15 +173,13 @@ def _few(reach: Reach, request: Request) -> meaning.Few | None:
     )
 
 
-async def with_meaning(
-    session: AsyncSession, request: Request, found: Found, model: str, vector: Sequence[float]
-) -> Found:
+async def with_meaning(session: AsyncSession, found: Found, asked: meaning.Asked) -> Found:
     """Add the entries near in meaning, and how near the best by words are."""
-    reach = found.reach
+    reach, request = found.reach, asked.request
     recent = {each.id for each in reach.tail.sources}
     near = await meaning.nearest(
         session,
-        meaning.Asked(model, vector, request),
+        asked,
         also=[*found.entries, *(recent - found.entries.keys())],
         few=await asyncio.to_thread(_few, reach, request) if is_filtered(request) else None,
     )

@@ -40,7 +40,7 @@ __all__ = [
 MAX_ENTRIES: Final = 1_000
 """Entries that one pass may be asked for; a hundred take about a second."""
 DEPTH: Final = 100
-"""Nearest entries that a question is answered from."""
+"""Nearest entries that a question is answered from, beside those its words find or not indexed yet."""
 MIN_COSINE: Final = 0.25
 """Nearness below which an entry that shares no word with the question does not answer it."""
 
@@ -142,7 +142,7 @@ async def embed(session: AsyncSession, embedder: Embedder, *, limit: int = 100) 
 
 
 class Few(NamedTuple):
-    """All the entries that a filter leaves: their numbers in a generation of the index."""
+    """All the indexed entries that a filter leaves: their numbers in a generation."""
 
     generation: int
     ordinals: Sequence[int]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.search import positions
-from memory.search.matches import Matches, best_of, holding_all
+from memory.search.matches import Matches, best_of, holding_all, top
 from memory.search.packed import MAX_COUNT, WRAP
 from memory.search.positions import Positions, Wanted
 from memory.search.segments import Posting, Segment
@@ -55,22 +55,20 @@ def _wanted(matches: Matches, lexemes: Sequence[str], below: int) -> tuple[list[
     holding = [
         (segment, [postings[each] for each in lexemes], places)
         for segment, postings, places in holding_all(matches, lexemes)
-        if segment.first < below and len(places)
+        if segment.first < below
     ]
-    left = sum(len(places) for *_, places in holding)
-    least = -np.inf
-    if left > MAX_CHECKED:
-        keys = np.concatenate([_likelihood(*each) for each in holding])
-        least = np.partition(keys, -MAX_CHECKED)[-MAX_CHECKED]
+    if not holding:
+        return [], True
+    bounds = np.cumsum([0, *(len(places) for *_, places in holding)])
+    likeliest = np.sort(top(np.concatenate([_likelihood(*each) for each in holding]), MAX_CHECKED))
     found: list[_Holding] = []
-    for segment, some, places in holding:
-        kept = (
-            places if left <= MAX_CHECKED else places[_likelihood(segment, some, places) >= least]
-        )
+    for (segment, some, places), first in zip(holding, bounds.tolist(), strict=False):
+        low, high = np.searchsorted(likeliest, (first, first + len(places)))
+        kept = places[likeliest[low:high] - first]
         if len(kept):
             at = [np.searchsorted(each.places, kept) for each in some]
             found.append((kept, [Wanted(segment, *each) for each in zip(some, at, strict=True)]))
-    return found, left <= MAX_CHECKED
+    return found, bool(bounds[-1] <= MAX_CHECKED)
 
 
 def _likelihood(
@@ -109,17 +107,17 @@ def _best(
 def _times(
     held: Mapping[str, tuple[NDArray[np.int64], Positions]], words: Words, entries: int
 ) -> NDArray[np.intp]:
-    """Return how often words stand as given in each of some entries; once where it is not known.
+    """Return how often words stand as given in each of some entries; once where none is known of.
 
-    Of each lexeme it takes the counts and the positions in these entries.
+    It is not known where one occurs more often than positions are kept. Of each lexeme it takes the counts and the positions in these entries.
     """
     rarest, *others = sorted(words, key=lambda word: len(held[word[1]][1]))
     starts = _starts(*held[rarest[1]], rarest[0])
     for at, lexeme in others:
-        starts = starts[np.isin(starts, _starts(*held[lexeme], at), assume_unique=True)]
+        starts = starts[np.isin(starts, _starts(*held[lexeme], at))]
     times = np.bincount(starts // WRAP, minlength=entries)
-    for counts, _ in held.values():
-        times[counts == MAX_COUNT] += 1
+    is_unknown = np.logical_or.reduce([counts == MAX_COUNT for counts, _ in held.values()])
+    times[is_unknown & (times == 0)] = 1
     return times
 
 

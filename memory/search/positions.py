@@ -42,7 +42,7 @@ class Moved(Unavailable):
 
 
 class Wanted(NamedTuple):
-    """Some entries of a posting, by their places in it, in order."""
+    """Some entries of a posting, at least one, by their places in it, in order."""
 
     segment: Segment
     posting: Posting

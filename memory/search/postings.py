@@ -12,7 +12,7 @@ from memory.search import pages
 from memory.search.pages import Merging, Page, Run, merged
 from memory.search.segments import BLOCK, Columns, Piece
 
-__all__ = ["FANOUT", "Known", "add", "due", "join", "remove_one"]
+__all__ = ["FANOUT", "PAGES", "Known", "add", "due", "join", "remove_one"]
 
 FANOUT: Final = 8
 """Segments of like size that are joined into one."""
@@ -36,7 +36,8 @@ _JOINED: Final = text("""
     FROM search_segments WHERE id = ANY (CAST(:ids AS int[])) GROUP BY generation RETURNING id
 """)
 _KEYS: Final = """
-    SELECT segment, first FROM search_postings WHERE segment = ANY ($1::int[]) ORDER BY first, segment
+    SELECT segment, first, octet_length(counts) + octet_length(positions) AS size
+    FROM search_postings WHERE segment = ANY ($1::int[]) ORDER BY first, segment
 """
 PAGES: Final = """
     SELECT page.* FROM unnest($1::int[], $2::text[]) AS asked (segment, first)
@@ -52,7 +53,9 @@ _LAST: Final = text("""
     ORDER BY first DESC LIMIT 1
 """)
 _NO_ENTRIES: Final = text("DELETE FROM search WHERE generation = :generation AND ordinal >= :first")
-_MANY: Final = 500  # pages that are read at once, about 4 MB
+_ROOM: Final = (
+    3_000_000  # bytes of counts and positions that are read at once, and the page that passes it
+)
 
 
 class Known(NamedTuple):
@@ -105,8 +108,8 @@ async def join(session: AsyncSession, generation: int, *, ordinal: int, is_last:
     if chosen:
         ids = [each.id for each in chosen]
         joined = await session.scalar(_JOINED, {"ids": ids})
-        async for merged in _merged(session, ids):
-            await _write(session, joined, merged)
+        async for some in _merged(session, ids):
+            await _write(session, joined, some)
         await _remove(session, ids)
     return len(chosen)
 
@@ -134,11 +137,24 @@ async def _merged(session: AsyncSession, ids: Sequence[int]) -> AsyncIterator[Se
     """
     keys = await rows_of(session, _KEYS, list(ids))
     merging = Merging()
-    for at in range(0, len(keys), _MANY):
-        named, firsts = zip(*keys[at : at + _MANY], strict=True)
+    begin = 0
+    while begin < len(keys):
+        end = _end(keys, begin)
+        named, firsts, _ = zip(*keys[begin:end], strict=True)
         rows = await rows_of(session, PAGES, named, firsts)
-        below = keys[at + _MANY]["first"] if at + _MANY < len(keys) else None
+        below = keys[end]["first"] if end < len(keys) else None
         yield await asyncio.to_thread(_paged_below, merging, rows, below)
+        begin = end
+
+
+def _end(keys: Sequence[Any], begin: int) -> int:
+    """Return where the pages end that are read at once, given their sizes."""
+    size = 0
+    for at in range(begin, len(keys)):
+        size += keys[at]["size"]
+        if size >= _ROOM:
+            return at + 1
+    return len(keys)
 
 
 def _paged(some: Sequence[Run]) -> list[Page]:

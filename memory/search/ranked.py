@@ -98,14 +98,15 @@ def _gains(
     """Return the sum over each entry's lexemes of weight times saturated count."""
     told = {lexeme: posting for lexeme, posting in kept.items() if weights.get(lexeme)}
     sparse = [(weights[each], posting) for each, posting in told.items() if posting.dense is None]
-    sums = np.zeros(segment.entries, dtype=np.float32)
+    # With more digits than are kept, so that equals stay equal in whatever order they are added.
+    sums = np.zeros(segment.entries)
     if sparse:
         # All at once, since most of the time goes into the number of steps.
         places, gains = _joined([posting for _, posting in sparse])
         gains /= gains + _norms(segment.lengths[places], average)
         sizes = [len(posting.places) for _, posting in sparse]
         gains *= np.repeat(np.array([weight for weight, _ in sparse], dtype=np.float32), sizes)
-        sums += np.bincount(places, gains, segment.entries).astype(np.float32)
+        sums += np.bincount(places, gains, segment.entries)
     norms: Floats | None = None
     for lexeme, posting in told.items():
         if posting.dense is not None:
@@ -114,13 +115,15 @@ def _gains(
             gains /= gains + norms
             gains *= weights[lexeme]
             sums += gains
+    worth = sums.astype(np.float32)
     if is_many(flags):
-        sums *= segment.weights
-        sums *= K1 + 1
+        worth *= segment.weights
+        worth *= K1 + 1
     else:
         places = np.flatnonzero(flags)
-        sums[places] *= segment.weights[places] * np.float32(K1 + 1)
-    return sums
+        worth[places] *= segment.weights[places]
+        worth[places] *= K1 + 1
+    return worth
 
 
 def _joined(postings: Sequence[Posting]) -> tuple[NDArray[np.intp], Floats]:

@@ -108,7 +108,9 @@ async def main(rows: int, count: int) -> None:
 async def near(session: AsyncSession, request: Request, vector: Floats) -> list[uuid.UUID]:
     """Return what a search finds by meaning alone, the nearest first."""
     found = await gather.gather(session, request, text.query("nothing"))
-    found = await gather.with_meaning(session, request, found, "bench", vector.tolist())
+    found = await gather.with_meaning(
+        session, found, meaning.Asked("bench", vector.tolist(), request)
+    )
     return sorted(found.cosines, key=lambda each: -found.cosines[each])
 
 
