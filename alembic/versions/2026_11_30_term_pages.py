@@ -1,4 +1,4 @@
-"""Postings stand in pages with their positions instead of a row a term; the index is filled anew."""
+"""Postings stand in pages with their positions, not in a row a term; the index is filled anew."""
 
 from alembic import context, op
 
@@ -10,8 +10,8 @@ branch_labels = None
 depends_on = None
 
 # Numbers in arrays hardly compress, and terms are looked through in every page. A row that fills a
-# page of the database needs no second look elsewhere. Segments that were joined leave dead rows, whose
-# room the next ones take when it is free soon.
+# page of the database needs no second look elsewhere. Segments that were joined leave dead rows;
+# the next ones take their room when it is free soon.
 NEW = """
 TRUNCATE search, search_progress, search_segments;
 ALTER TABLE search DROP lexemes, DROP ends, DROP positions;

@@ -15,7 +15,7 @@ from memory.search.segments import Growing, Piece
 from memory.search.source import Source
 from memory.worker import Worker, answering, cores
 
-__all__ = ["MANY", "Cut", "Cutters", "Numbered", "answer"]
+__all__ = ["MANY", "MOST", "Cut", "Cutters", "Numbered", "answer"]
 
 MANY: Final = 4_000
 """Entries for which it pays to start processes; each takes half a second of work."""

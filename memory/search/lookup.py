@@ -10,9 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.database.statements import rows_of
 from memory.search.document import RULES
-from memory.search.pages import span
+from memory.search.pages import PLACE, span
 from memory.search.place import Progress
-from memory.search.remembered import Remembered, Stored
+from memory.search.remembered import Kept, Remembered
 from memory.search.segments import (
     Columns,
     Posting,
@@ -79,8 +79,8 @@ LOOKUP: Final = """
         CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.times END AS times,
         CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.sessions END AS sessions,
         CASE WHEN pieces.stamp = ANY ($2) THEN NULL ELSE pieces.spoken END AS spoken,
-        NULL::text[] AS asked, NULL AS page, NULL AS terms, NULL::int[] AS sizes, NULL::bytea AS places,
-        NULL::bytea AS counts
+        NULL::text[] AS asked, NULL AS page, NULL AS terms, NULL::int[] AS sizes,
+        NULL::bytea AS places, NULL::bytea AS counts
     FROM live LEFT JOIN pieces USING (generation)
     UNION ALL
     SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, held.id, NULL, NULL,
@@ -144,17 +144,21 @@ async def read(
     return Looked(progress, segments, postings)
 
 
-def _stored(row: Any, term: str, segment: Segment) -> Stored:
+def _stored(row: Any, term: str, segment: Segment) -> Kept:
     """Return a term's posting from the page that holds it."""
     begin, end = span(row["terms"], row["sizes"], term)
     counts = row["counts"]
-    stored = Stored(
-        row["places"][2 * begin : 2 * end], counts[begin:end], row["page"], counts[:begin], None
+    stored = Kept(
+        row["places"][PLACE * begin : PLACE * end],
+        counts[begin:end],
+        row["page"],
+        counts[:begin],
+        None,
     )
     return stored._replace(dense=dense_of(_posting(segment, stored), entries=segment.entries))
 
 
-def _posting(segment: Segment, stored: Stored) -> Posting:
+def _posting(segment: Segment, stored: Kept) -> Posting:
     return posting_of(segment.first, *stored[:4])._replace(dense=stored.dense)
 
 

@@ -18,6 +18,7 @@ from memory.search.segments import Posting, Segment, dense_of, microseconds
 __all__ = [
     "Flags",
     "Matches",
+    "Numbers",
     "Postings",
     "allowed",
     "best_of",
@@ -38,8 +39,8 @@ _NONE: Final = np.zeros(0, dtype=np.intp)
 class Matches:
     """The entries that hold any of some lexemes and meet every filter.
 
-    ``flags`` tell for each of a segment's entries whether it is one. ``postings`` are those that were
-    read, ``kept`` what of the lexemes' is left by the filters. ``frequencies`` counts for each
+    ``flags`` tell for each of a segment's entries whether it is one. ``postings`` are those that
+    were read, ``kept`` what of the lexemes' is left by the filters. ``frequencies`` counts for each
     lexeme the entries of the ledger that hold it, ``held`` those of them that meet the filters.
     """
 

@@ -40,7 +40,7 @@ __all__ = [
 MAX_ENTRIES: Final = 1_000
 """Entries that one pass may be asked for; a hundred take about a second."""
 DEPTH: Final = 100
-"""Nearest entries that a question is answered from, beside those its words find or not indexed yet."""
+"""Nearest entries that a question is answered from, beside those of its words and the newest."""
 MIN_COSINE: Final = 0.25
 """Nearness below which an entry that shares no word with the question does not answer it."""
 
@@ -76,7 +76,7 @@ EF_SEARCH: Final = 500
 MAX_SCANNED: Final = 100_000
 """Vectors that a search filtered to more than MAX_FEW looks at, at most."""
 MAX_FEW: Final = 8_000
-"""Entries that a filter leaves of which every vector is compared; of more the index finds the near."""
+"""Entries that a filter leaves of which every vector is compared; else the index finds the near."""
 
 _SETTINGS: Final = (
     # Filters leave few of the nearest: go on until there are enough.

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 __all__ = [
     "BYTES",
     "COLUMNS",
+    "PLACE",
+    "SPOT",
     "Merging",
     "Page",
     "Run",
@@ -28,12 +30,14 @@ __all__ = [
 
 BYTES: Final = 7_600
 """Bytes of a page, unless one term's posting has more; so many stand in a row of the database."""
+PLACE: Final = 2
+"""Bytes of an entry's number in its block."""
+SPOT: Final = 2
+"""Bytes of a position."""
 
 _END: Final = "\n"  # which no term holds
 _TERM: Final = 5  # bytes a term takes beside its letters and its posting: its line end, its size
-_PLACE: Final = 2
-_ENTRY: Final = _PLACE + 1  # of an entry, beside its positions
-_SPOT: Final = 2
+_ENTRY: Final = PLACE + 1  # bytes of an entry, beside its positions
 
 
 class Stored(NamedTuple):
@@ -81,7 +85,7 @@ def pages(run: Run) -> Iterator[Page]:
     ends = np.cumsum(run.sizes, dtype=np.int64)
     spots = np.cumsum(np.frombuffer(run.counts, dtype=np.uint8), dtype=np.int64)[ends - 1]
     letters = np.cumsum([len(each.encode()) for each in run.terms], dtype=np.int64)
-    sizes = letters + _ENTRY * ends + _SPOT * spots + _TERM * np.arange(1, len(ends) + 1)
+    sizes = letters + _ENTRY * ends + SPOT * spots + _TERM * np.arange(1, len(ends) + 1)
     begin = entry = spot = size = 0
     while begin < len(ends):
         end = max(begin + 1, int(np.searchsorted(sizes, size + BYTES, side="right")))
@@ -90,9 +94,9 @@ def pages(run: Run) -> Iterator[Page]:
             first=run.terms[begin],
             terms="".join([_END, _END.join(run.terms[begin:end]), _END]),
             sizes=run.sizes[begin:end],
-            places=run.places[_PLACE * entry : _PLACE * behind],
+            places=run.places[PLACE * entry : PLACE * behind],
             counts=run.counts[entry:behind],
-            positions=run.positions[_SPOT * spot : _SPOT * far],
+            positions=run.positions[SPOT * spot : SPOT * far],
         )
         begin, entry, spot, size = end, behind, far, int(sizes[end - 1])
 
@@ -110,12 +114,10 @@ def postings(run: Run) -> Iterator[tuple[str, Stored]]:
     spots = np.cumsum(np.frombuffer(run.counts, dtype=np.uint8), dtype=np.int64)[ends - 1]
     places, counts, positions = run[2:]
     begin = spot = 0
-    for term, end, behind in zip(run.terms, ends.tolist(), (_SPOT * spots).tolist(), strict=True):
+    for term, end, behind in zip(run.terms, ends.tolist(), (SPOT * spots).tolist(), strict=True):
         yield (
             term,
-            Stored(
-                places[_PLACE * begin : _PLACE * end], counts[begin:end], positions[spot:behind]
-            ),
+            Stored(places[PLACE * begin : PLACE * end], counts[begin:end], positions[spot:behind]),
         )
         begin, spot = end, behind
 
@@ -182,8 +184,8 @@ def _halves(run: Run, below: str) -> tuple[Run, Run]:
     """Return what a run holds of the terms below another, and the rest."""
     at = bisect_left(run.terms, below)
     entry = sum(run.sizes[:at])
-    spot = _SPOT * sum(run.counts[:entry])
-    place = _PLACE * entry
+    spot = SPOT * sum(run.counts[:entry])
+    place = PLACE * entry
     return (
         Run(
             run.terms[:at],

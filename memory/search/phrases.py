@@ -12,10 +12,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from memory.search import positions
 from memory.search.matches import Matches, best_of, holding_all, top
 from memory.search.packed import MAX_COUNT, WRAP
-from memory.search.positions import Positions, Wanted
+from memory.search.positions import Wanted, WordNumbers
 from memory.search.segments import Posting, Segment
 
-__all__ = ["MAX_CHECKED", "Likely", "in_order"]
+__all__ = ["MAX_CHECKED", "Likely", "Words", "in_order"]
 
 MAX_CHECKED: Final = 10_000
 """Likeliest entries with all of some words of which the positions of these are read."""
@@ -84,7 +84,7 @@ def _likelihood(
 
 def _best(
     found: Sequence[_Holding],
-    read: Sequence[Positions],
+    read: Sequence[WordNumbers],
     words: Words,
     lexemes: Sequence[str],
     most: int,
@@ -105,11 +105,12 @@ def _best(
 
 
 def _times(
-    held: Mapping[str, tuple[NDArray[np.int64], Positions]], words: Words, entries: int
+    held: Mapping[str, tuple[NDArray[np.int64], WordNumbers]], words: Words, entries: int
 ) -> NDArray[np.intp]:
     """Return how often words stand as given in each of some entries; once where none is known of.
 
-    It is not known where one occurs more often than positions are kept. Of each lexeme it takes the counts and the positions in these entries.
+    That is so where one occurs more often than positions are kept. Of each lexeme it takes the
+    counts and the positions in these entries.
     """
     rarest, *others = sorted(words, key=lambda word: len(held[word[1]][1]))
     starts = _starts(*held[rarest[1]], rarest[0])
@@ -121,6 +122,6 @@ def _times(
     return times
 
 
-def _starts(counts: NDArray[np.int64], stand: Positions, at: int) -> NDArray[np.int64]:
+def _starts(counts: NDArray[np.int64], stand: WordNumbers, at: int) -> NDArray[np.int64]:
     """Return where the words would begin of which one stands where it does, entry by entry."""
     return np.repeat(np.arange(len(counts)) * WRAP, counts) + (stand.astype(np.int64) - at) % WRAP

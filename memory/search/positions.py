@@ -10,10 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from memory.database.statements import rows_of
 from memory.errors import Unavailable
-from memory.search.pages import spans
+from memory.search.pages import SPOT, spans
 from memory.search.segments import Posting, Segment
 
-__all__ = ["POSITIONS", "Moved", "Plan", "Positions", "Wanted", "plan_of", "read"]
+__all__ = ["POSITIONS", "Moved", "Plan", "Wanted", "WordNumbers", "plan_of", "read"]
 
 POSITIONS: Final = """
     SELECT (
@@ -28,7 +28,6 @@ POSITIONS: Final = """
 _GAP: Final = (
     8_000  # positions that are read rather than looked past: as long as another look takes
 )
-_WIDE: Final = 2  # bytes of a position
 
 
 class Moved(Unavailable):
@@ -66,11 +65,11 @@ class Wanted(NamedTuple):
         return self.posting.counts[self.at].astype(np.int64)
 
 
-Positions = NDArray[np.uint16]
+WordNumbers = NDArray[np.uint16]
 """Numbers of words, modulo `packed.WRAP`, entry after entry."""
 
 
-async def read(session: AsyncSession, wanted: Sequence[Wanted]) -> list[Positions]:
+async def read(session: AsyncSession, wanted: Sequence[Wanted]) -> list[WordNumbers]:
     """Return where the terms of stored postings stand in some of their entries.
 
     Raises Moved when a segment is not there any more.
@@ -105,8 +104,8 @@ class Plan:
         return (
             [each.segment.id for each in named],
             [each.posting.page for each in named],
-            (_WIDE * self.begins + 1).tolist(),
-            (_WIDE * self.sizes).tolist(),
+            (SPOT * self.begins + 1).tolist(),
+            (SPOT * self.sizes).tolist(),
         )
 
 

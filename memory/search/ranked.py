@@ -14,7 +14,7 @@ from memory.search.matches import Flags, Matches, Postings, best_of, top
 from memory.search.ranking import K1, SHORT, B, inverse_frequency
 from memory.search.segments import Posting, Segment, is_many
 
-__all__ = ["Ranked", "Worth", "rank"]
+__all__ = ["Floats", "Ranked", "Worth", "rank"]
 
 Floats = NDArray[np.float32]
 Worth = tuple[float, float]
@@ -27,7 +27,8 @@ _NOTHING: Final = np.zeros(0, dtype=np.float32)
 class Ranked:
     """How well each match answers by its words, and each session as a whole, from 0 to 1.
 
-    ``gains`` has a number for each of a segment's entries, ``sessions`` one for each of its sessions.
+    ``gains`` has a number for each of a segment's entries, ``sessions`` one for each of its
+    sessions.
     """
 
     matches: Matches

@@ -70,7 +70,7 @@ class Reach:
     async def places(
         self, session: AsyncSession, entries: Sequence[Candidate], lexemes: Collection[str]
     ) -> dict[uuid.UUID, Mapping[str, Collection[int]]]:
-        """Return where lexemes that were looked up stand in those of some entries that have a number.
+        """Return where lexemes that were looked up stand in some entries, if these have a number.
 
         Raises Moved, see `memory.search.positions`.
         """

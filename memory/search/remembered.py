@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 
 from memory.search.segments import Segment
 
-__all__ = ["LONG", "MAX_BYTES", "MAX_ENTRIES", "Remembered", "Stored"]
+__all__ = ["LONG", "MAX_BYTES", "MAX_ENTRIES", "Kept", "Remembered"]
 
 MAX_ENTRIES: Final = 8_000_000
-"""Entries whose columns are remembered; each takes about 30 bytes."""
+"""Entries whose columns are remembered; each takes 30 to 55 bytes."""
 MAX_BYTES: Final = 32_000_000
 """Bytes of postings that are remembered."""
 LONG: Final = 500
 """Entries of a posting that is worth it: reading a shorter one costs no more than looking it up."""
 
 
-class Stored(NamedTuple):
-    """A posting as the index stores it, and where in it the positions are; see `segments.Posting`."""
+class Kept(NamedTuple):
+    """A posting as the index stores it, with what `segments.Posting` has beside."""
 
     places: bytes
     counts: bytes
@@ -40,7 +40,7 @@ class Remembered:
     """Segments by their stamps, and postings by stamp and term: those used last."""
 
     _segments: OrderedDict[uuid.UUID, Segment] = field(default_factory=OrderedDict)
-    _postings: OrderedDict[tuple[uuid.UUID, str], Stored] = field(default_factory=OrderedDict)
+    _postings: OrderedDict[tuple[uuid.UUID, str], Kept] = field(default_factory=OrderedDict)
     _entries: int = 0
     _bytes: int = 0
     _lock: Lock = field(default_factory=Lock)
@@ -50,7 +50,7 @@ class Remembered:
         with self._lock:
             return dict(self._segments)
 
-    def postings(self, terms: Collection[str]) -> dict[tuple[uuid.UUID, str], Stored]:
+    def postings(self, terms: Collection[str]) -> dict[tuple[uuid.UUID, str], Kept]:
         """Return what is remembered of some terms' postings in segments that are remembered."""
         with self._lock:
             wanted = ((stamp, term) for stamp in self._segments for term in terms)
@@ -70,7 +70,7 @@ class Remembered:
                 _, oldest = self._segments.popitem(last=False)
                 self._entries -= oldest.entries
 
-    def keep_posting(self, stamp: uuid.UUID, term: str, stored: Stored) -> None:
+    def keep_posting(self, stamp: uuid.UUID, term: str, stored: Kept) -> None:
         """Remember a posting if it is long, and forget others where they take too much room."""
         if len(stored.counts) < LONG:
             return
@@ -83,6 +83,6 @@ class Remembered:
                 self._bytes -= _size(oldest)
 
 
-def _size(stored: Stored) -> int:
+def _size(stored: Kept) -> int:
     dense = 0 if stored.dense is None else stored.dense.nbytes
     return len(stored.places) + len(stored.counts) + len(stored.before) + dense

@@ -1,9 +1,9 @@
 """Segments: runs of entries with what a search needs to know of each, as arrays.
 
 Entries of the index are numbered in feed order. A block is a run of 65,536 numbers, so that within
-one a number takes two bytes; a segment is a run inside one block. A posting gives the entries of one
-term in one segment, and where the term stands in them. Both are written once, and joined by
-concatenation.
+one a number takes two bytes; a segment is a run inside one block. A posting gives the entries of
+one term in one segment, and where the term stands in them. Segments are never changed: several are
+joined into a new one.
 """
 
 import sys
@@ -119,9 +119,10 @@ class Segment:
 class Posting(NamedTuple):
     """Entries of one segment that hold a term, from 0 in order, and how often; labels once.
 
-    Where it stands in them is stored in the ``page`` that begins with this term, None where nothing
-    is stored, behind the positions that the counts ``before`` tell of. ``dense`` has the counts of all of the
-    segment's entries, and is there where many hold the term: it is faster than going to each.
+    Where it stands in them is stored in the page whose first term is ``page``, behind the positions
+    that the counts ``before`` tell of; None where nothing is stored. ``dense`` has the counts of
+    all of the segment's entries, and is there where many hold the term: it is faster than going to
+    each.
     """
 
     places: NDArray[np.intp]

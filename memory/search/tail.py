@@ -40,7 +40,7 @@ MAX_ENTRIES: Final = 500
 """Newest entries that are looked at."""
 MAX_BYTES: Final = 500_000
 """Bytes of content after which no older entry is looked at."""
-# Asked by every search.
+# Asked by every search; it counts what `place.behind` counts.
 WAITING: Final = """
     SELECT count(*) FROM (
         SELECT FROM entries WHERE (epoch, xid, seq) > ($1::int, $2::text::xid8, $3::bigint) LIMIT $4
@@ -72,7 +72,7 @@ async def read(session: AsyncSession, progress: Progress, request: Request) -> T
 def as_segment(
     sources: Sequence[Source], terms: Collection[str], *, first: int
 ) -> tuple[Segment, Mapping[str, Posting]]:
-    """Return the entries as a segment of the index, numbered from ``first`` on, and its postings."""
+    """Return the entries as a segment, numbered from ``first`` on, and its postings."""
     growing = Growing(first)
     for source in sources:
         words = _tokens(source.id, searchable(source))
