@@ -6,7 +6,7 @@ import pytest
 from search_fixtures import append, ask, contents, index_all, message, start
 
 from memory.database import Database
-from memory.search import exact, find, lookup, phrases, reach, tail
+from memory.search import exact, find, gather, lookup, phrases, reach, tail
 from memory.search.matches import match
 from memory.search.place import Progress
 from memory.search.request import Request
@@ -186,3 +186,59 @@ async def test_the_tail_has_the_order_of_the_feed(database: Database) -> None:
     read = partial(tail.read, progress=Progress(rules=0), request=Request("x"))
     newest = await database.transact(read)
     assert [each.id for each in newest.sources] == ids
+
+
+async def test_copies_do_not_push_out_what_says_something_else(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await append(database, *(message("identical copies zebra") for _ in range(250)))
+    others = [f"zebra number {at} is here with some further words of text" for at in range(40)]
+    await append(database, *(message(each) for each in others))
+    for _ in range(2):
+        answer = await ask(database, "zebra", limit=100)
+        assert sorted(contents(answer)) == sorted(["identical copies zebra", *others])
+        assert max(each.copies for each in answer.hits) == 250
+        assert (answer.total, answer.note) == (290, "")
+        await index_all(database)
+    monkeypatch.setattr(gather, "DEEPEST", 200)
+    monkeypatch.setattr(find, "DEEPEST", 200)
+    cut = await ask(database, "zebra", limit=100)
+    assert "Most of the best 200 entries say the same" in cut.note
+
+
+async def test_a_phrase_is_found_whatever_a_long_query_holds_before_it(database: Database) -> None:
+    await append(database, message("only the rare phrase here"))
+    await index_all(database)
+    answer = await ask(database, " ".join(f"jj{at}" for at in range(64)) + ' "rare phrase"')
+    assert contents(answer) == ["only the rare phrase here"]
+    assert answer.ways["phrase"] == 1
+    assert "holds the phrase" not in answer.note
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("\x1b[1m\x1b[31mgarbled\x1b[0m line", "garbled"),
+        ("\x1b[31mfatal error\x1b[0m: disk full", '"fatal error: disk full"'),
+        ("zero\u200bwidth joined wordage", '"zerowidth joined"'),
+        ("soft\u00adhyphen phrase here", '"softhyphen phrase"'),
+        ("soft\u00adhyphen phrase here", "softhyphen"),
+    ],
+)
+async def test_what_is_shown_is_found_whatever_is_hidden_in_it(
+    database: Database, said: str, asked: str
+) -> None:
+    await append(database, message(said))
+    for _ in range(2):
+        answer = await ask(database, asked)
+        assert (answer.total, answer.note) == (1, "")
+        assert answer.ways["phrase"] == asked.startswith('"')
+        await index_all(database)
+
+
+async def test_what_is_not_searched_for_as_written_is_told(database: Database) -> None:
+    await append(database, message("to be or not to be that is tailword"))
+    answer = await ask(database, '"to be or not to be" tailword fo*')
+    assert answer.total == 1
+    assert 'The phrase "to be or not to be" has no word' in answer.note
+    assert "fo* has too few letters for a beginning" in answer.note

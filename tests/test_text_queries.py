@@ -171,3 +171,10 @@ def test_no_chunk_is_passed_over_that_gives_a_lexeme(written: str) -> None:
         assert len(lowered) == len(chunk)
         for lexeme, _, _ in analyse(normal)[0]:
             assert signs_of([lexeme]).search(lowered), (chunk, lexeme)
+
+
+def test_what_is_no_beginning_and_no_phrase_is_kept_apart() -> None:
+    parsed = query('fo* a* foo* 2*3 **bold** "to be" "foo bar" "!"')
+    assert parsed.short == ("fo*", "a*")
+    assert parsed.beginnings == ("foo*",)
+    assert (parsed.phrases, parsed.silent) == (("foo bar",), ("to be", "!"))

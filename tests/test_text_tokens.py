@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text import MAX_CHARS, MAX_TOKENS, Tokens, query, tokens
-from memory.text.folding import MAX_TOKEN_BYTES, MAX_TOKEN_CHARS
+from memory.text import MAX_CHARS, MAX_TOKENS, Tokens, normalised, query, snippet, tokens
+from memory.text.folding import MAX_MARKS, MAX_TOKEN_BYTES, MAX_TOKEN_CHARS
 
 any_text = st.text(st.characters(exclude_categories=()))
 letters = st.text("abcxyzABCXYZ019_-./:@\\'\u00e9\u0451\u0439\u732b\u304c\ud55c \n", max_size=40)
@@ -171,3 +171,12 @@ def test_hostile_text_is_cut_in_linear_time(unit: str) -> None:
     assert isinstance(cut, Tokens)
     assert sum(map(len, cut.positions)) < 4_000_000
     query(text)
+
+
+def test_marks_piled_on_a_letter_are_left_out_from_some_number_on() -> None:
+    piled = "zalgo e" + "\u0316\u0301" * 50_000 + " end"
+    assert len(normalised(piled)) <= len("zalgo e end") + MAX_MARKS
+    assert {"zalgo", "end"} <= tokens(piled).positions.keys()
+    kept = "e" + "\u0316" * MAX_MARKS + "\N{BULLET}" * 100
+    assert normalised(kept) == kept
+    assert "\u00abend\u00bb" in snippet(piled, ["end"])

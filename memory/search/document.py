@@ -11,7 +11,7 @@ from memory.search.voices import weight_of
 
 __all__ = ["RULES", "Document", "document"]
 
-RULES: Final = 4
+RULES: Final = 5
 """Version of what is indexed and how it is cut, `memory.text` included.
 
 Raise it with every change that gives an entry other words or labels: the index is then filled

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import unicodedata
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from memory.search.request import Request
 from memory.search.scope import named
 from memory.search.source import Said, Source, searchable
 from memory.search.tail import places_of
-from memory.text import MAX_CHARS, tokens
+from memory.text import MAX_CHARS, displayable, normalised, tokens
 
 __all__ = [
     "BY_SOURCE_ID",
@@ -161,7 +160,8 @@ def recent_with(phrase: str, sources: Sequence[Source]) -> set[uuid.UUID]:
 
 def holds(source: Said, phrase: str) -> bool:
     """Tell whether an entry's text holds the phrase, whatever its letter case and white space."""
-    return _written(phrase).search(_plain(searchable(source))) is not None
+    wanted, said = " ".join(_plain(phrase).split()), _plain(searchable(source))
+    return wanted in said or wanted in " ".join(said.split())
 
 
 def _placed(phrase: str) -> list[tuple[int, str]]:
@@ -173,14 +173,8 @@ def _placed(phrase: str) -> list[tuple[int, str]]:
     return sorted(places.items())[:_MAX_WORDS]
 
 
-def _written(phrase: str) -> re.Pattern[str]:
-    return re.compile(r"\s+".join(map(re.escape, _plain(phrase).split())))
-
-
 def _plain(written: str) -> str:
-    if written.isascii():
-        return written.lower()
-    return unicodedata.normalize("NFKC", written).casefold()
+    return normalised(displayable(written)).casefold()
 
 
 def _digits(written: str) -> str:

@@ -18,12 +18,12 @@ from memory.search import versions
 from memory.search.answer import Answer, Hit, Why
 from memory.search.candidates import Candidate
 from memory.search.document import RULES
-from memory.search.gather import Found, gather, with_meaning
+from memory.search.gather import DEEPEST, Found, gather, with_meaning
 from memory.search.hints import TIME_WORDS
 from memory.search.lookup import MAX_BEGUN
 from memory.search.meaning import Asked
 from memory.search.neighbours import neighbours
-from memory.search.notes import note_of
+from memory.search.notes import left_out, note_of
 from memory.search.positions import Moved
 from memory.search.request import Request, checked, is_filtered
 from memory.search.scores import Own, Scores
@@ -54,7 +54,7 @@ async def search(
     if not query:
         raise InvalidInput(
             "This query has no word to search for; name what you look for: a word that is no mere"
-            " question word, an identifier, a path, an id.",
+            " question word, an identifier, a path, an id, or three letters of a beginning (abc*).",
             code="empty_query",
         )
     # Before the first statement, so that no connection waits for the model.
@@ -200,8 +200,11 @@ def _note(found: Found, request: Request, scores: Scores, words: Mapping[str, Wa
         f"More than {MAX_BEGUN} words begin as {each} does; those in most entries were searched for."
         for each in found.cut
     ]
-    if found.query.truncated:
-        sentences.append("Only a part of this long query was searched for.")
+    sentences += left_out(found.query)
+    if found.is_repeated:
+        sentences.append(
+            f"Most of the best {DEEPEST:,} entries say the same; others that match were not looked at."
+        )
     if found.reach.tail.unindexed:
         sentences.append(
             f"{found.reach.tail.unindexed:,} of the newest entries are not indexed yet and were not"

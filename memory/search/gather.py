@@ -29,10 +29,14 @@ from memory.search.reach import Reach, first_recent
 from memory.search.request import Request, is_filtered
 from memory.search.scores import SESSION, term_weights
 
-__all__ = ["DEPTH", "Found", "gather", "with_meaning"]
+__all__ = ["DEEPEST", "DEPTH", "DIFFERENT", "Found", "gather", "with_meaning"]
 
 DEPTH: Final = 200
 """Best entries by their words that are looked at: copies, newer versions, who spoke and when."""
+DIFFERENT: Final = 100
+"""Entries that say something different, as many as can be paged through: for these it goes deeper."""
+DEEPEST: Final = 3_200
+"""Best entries that are looked at, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,12 @@ class Found:
     ids: Sequence[uuid.UUID] = ()
     phrases: Sequence[Quoted] = ()
     cosines: Mapping[uuid.UUID, float] = field(default_factory=dict)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether so many say the same that others which match were not looked at."""
+        different = len({each.said for each in self.entries.values()})
+        return len(self.entries) >= DEEPEST and different < DIFFERENT
 
     @property
     def matches(self) -> Matches:
@@ -108,7 +118,9 @@ async def _matched(session: AsyncSession, request: Request, query: text.Query) -
             for each, held in zip(segments, (*looked.postings, postings), strict=True)
         ]
         span = {"since": request.since, "until": request.until}
-        return matches.match(segments, some, query.lexemes, conditions, **span), words
+        # Those of phrases as well, of which a long query's words may have been cut off.
+        lexemes = tuple(dict.fromkeys((*query.lexemes, *of_phrases)))
+        return matches.match(segments, some, lexemes, conditions, **span), words
 
     matched, words = await asyncio.to_thread(match)
     reach = Reach(progress=looked.progress, tail=newest, matches=matched)
@@ -138,7 +150,7 @@ async def _ranked(
         )
         weights = term_weights(query, weights)
         found = await asyncio.to_thread(ranked.rank, matched, weights, average=average)
-        entries = await reach.by_ordinal(session, found.best(DEPTH, session=SESSION))
+        entries = await _best(session, reach, found)
         named = people_among(entries.values(), request.query)
         if people or not named:
             break
@@ -152,6 +164,17 @@ async def _ranked(
         entries=entries,
         hints=hints_of(request.query, people, now=datetime.now(UTC)),
     )
+
+
+async def _best(session: AsyncSession, reach: Reach, found: Ranked) -> dict[uuid.UUID, Candidate]:
+    """Return the best by their words, and more of them while most say the same."""
+    depth = DEPTH
+    while True:
+        entries = await reach.by_ordinal(session, found.best(depth, session=SESSION))
+        different = len({each.said for each in entries.values()})
+        if different >= DIFFERENT or len(entries) < depth or depth >= DEEPEST:
+            return entries
+        depth *= 4
 
 
 async def _quoted(session: AsyncSession, phrase: str, found: Found) -> Quoted:

@@ -8,9 +8,10 @@ from memory.search.exact import Quoted
 from memory.search.words import Ways, covered
 from memory.text import Query, displayable, query
 
-__all__ = ["note_of"]
+__all__ = ["left_out", "note_of"]
 
 _SHOWN: Final = 80
+_FEW: Final = 3  # sentences of one kind
 
 
 def note_of(
@@ -41,6 +42,21 @@ def note_of(
             none = "No entry" if found.is_complete else "None of the likeliest entries"
             return f'{none} holds the phrase "{_shown(phrase)}"; these hold words of it.'
     return _of_words(words, held, closest)
+
+
+def left_out(parsed: Query) -> list[str]:
+    """Return a sentence for each part of a query that was not searched for as it was written."""
+    sentences = [
+        f"{each} has too few letters for a beginning, which needs three; it was taken as a word."
+        for each in parsed.short[:_FEW]
+    ]
+    sentences += [
+        f'The phrase "{_shown(each)}" has no word that can be searched for and was left out.'
+        for each in parsed.silent[:_FEW]
+    ]
+    if parsed.truncated:
+        sentences.append("Only a part of this long query was searched for.")
+    return sentences
 
 
 def _of_words(

@@ -1,7 +1,7 @@
 """Text on its way in and out: cleaned for storage and display, cut into words for search."""
 
 from memory.text.cleaning import MAX_DEPTH, clean, clean_json, displayable, is_storable, rebuild
-from memory.text.folding import fold
+from memory.text.folding import fold, normalised
 from memory.text.queries import MAX_LEXEMES, MAX_PHRASES, MAX_QUERY_CHARS, Query, query
 from memory.text.snippets import snippet
 from memory.text.tokeniser import MAX_CHARS, MAX_TOKENS, Tokens, tokens
@@ -20,6 +20,7 @@ __all__ = [
     "displayable",
     "fold",
     "is_storable",
+    "normalised",
     "query",
     "rebuild",
     "snippet",

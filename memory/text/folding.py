@@ -6,14 +6,29 @@ from typing import Final
 
 import Stemmer
 
-__all__ = ["MAX_TOKEN_BYTES", "MAX_TOKEN_CHARS", "cut", "fold", "stem", "word_forms"]
+__all__ = [
+    "MAX_MARKS",
+    "MAX_TOKEN_BYTES",
+    "MAX_TOKEN_CHARS",
+    "cut",
+    "fold",
+    "normalised",
+    "stem",
+    "word_forms",
+]
 
 MAX_TOKEN_CHARS: Final = 64
 MAX_TOKEN_BYTES: Final = 200
 """A longer token is cut and ends in "…", which no token holds otherwise."""
+MAX_MARKS: Final = 30
+"""Combining marks on one letter, as Unicode's stream-safe texts have (UAX #15); others are left out.
+
+Putting n of them in order takes n² steps.
+"""
 CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
 
 _CYRILLIC: Final = re.compile("[\u0400-\u04ff]+")
+_PILED: Final = re.compile(rf"[^\w\s\x00-\x7f]{{{MAX_MARKS + 1},}}")
 _ACCENT: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]+")
 # Letters that no decomposition takes apart.
 _STROKES: Final = str.maketrans({"\u00f8": "o", "\u0142": "l", "\u0111": "d", "\u0131": "i"})
@@ -23,9 +38,24 @@ _english: Final = Stemmer.Stemmer("english", 0)
 _russian: Final = Stemmer.Stemmer("russian", 0)
 
 
+def normalised(text: str) -> str:
+    """Return a text in Unicode's form NFKC, with at most MAX_MARKS marks on one letter."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", _PILED.sub(_fewer, text))
+
+
+def _fewer(piled: re.Match[str]) -> str:
+    kept: list[str] = []
+    marks = 0
+    for each in piled[0]:
+        marks = marks + 1 if unicodedata.combining(each) else 0
+        if marks <= MAX_MARKS:
+            kept.append(each)
+    return "".join(kept)
+
+
 def fold(text: str) -> str:
     """Fold case and width (NFKC and case folding)."""
-    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text.casefold())
+    return text.lower() if text.isascii() else normalised(text.casefold())
 
 
 def stem(word: str) -> str:

@@ -22,6 +22,7 @@ MAX_PHRASES: Final = 4
 
 # Not the stars of **bold**, of globs, or between factors.
 _BEGUN: Final = re.compile(r"(?<![\w*])(\w{3,32})\*(?![\w*])")
+_SHORT: Final = re.compile(r"(?<![\w*])\w{1,2}\*(?![\w*])")
 _PHRASE: Final = re.compile(
     '"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u201e([^\u201e\u201c]+)\u201c|\u00ab([^\u00bb]+)\u00bb'
 )
@@ -45,6 +46,10 @@ class Query:
     """Beginnings of words, folded, each with the ``*`` that was written behind it."""
     ids: tuple[str, ...]
     """UUIDs, hashes and clients' ids as they were written; a UUID in lower case."""
+    short: tuple[str, ...] = ()
+    """What looks like a beginning and has too few letters for one, with its ``*``."""
+    silent: tuple[str, ...] = ()
+    """Quoted text without a word that can be searched for."""
     truncated: bool = False
     """Some of the query was left out."""
 
@@ -71,13 +76,16 @@ def query(text: str) -> Query:
     for run in runs(normal):
         for lexeme, _, kind in analyse(run)[0]:
             (terms if kind == "exact" else words)[lexeme] = None
-    phrases, beginnings = _phrases(text), _beginnings(normal)
+    quoted, beginnings = _quoted(text), _beginnings(normal)
+    phrases = tuple(each for each in quoted if _is_searchable(each))
     return Query(
         words=tuple(words)[:MAX_LEXEMES],
         terms=tuple(terms)[:MAX_LEXEMES],
         phrases=phrases[:MAX_PHRASES],
         beginnings=beginnings[:MAX_BEGINNINGS],
         ids=_ids(text),
+        short=tuple(dict.fromkeys(_SHORT.findall(normal))),
+        silent=tuple(each for each in quoted if each not in phrases),
         truncated=truncated
         or max(len(words), len(terms)) > MAX_LEXEMES
         or len(phrases) > MAX_PHRASES
@@ -85,9 +93,9 @@ def query(text: str) -> Query:
     )
 
 
-def _phrases(text: str) -> tuple[str, ...]:
+def _quoted(text: str) -> tuple[str, ...]:
     found = (" ".join("".join(groups).split()) for groups in _PHRASE.findall(text))
-    return tuple(dict.fromkeys(phrase for phrase in found if _is_searchable(phrase)))
+    return tuple(dict.fromkeys(phrase for phrase in found if phrase))
 
 
 def _beginnings(normal: str) -> tuple[str, ...]:

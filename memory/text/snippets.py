@@ -1,13 +1,13 @@
 """The passage of a text that answers a query best."""
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from memory.text.cleaning import displayable
+from memory.text.folding import normalised
 from memory.text.tokeniser import MAX_CHARS, without_data
 from memory.text.words import analyse, chunk_pattern, run_pattern
 
@@ -76,7 +76,7 @@ def _matches(text: str, terms: frozenset[str]) -> list[_Match]:
         return found
     for chunk in _promising(without_data(text), signs_of(terms)):
         written = chunk[0]
-        normal = written if written.isascii() else unicodedata.normalize("NFKC", written)
+        normal = normalised(written)
         hits = terms.intersection([lexeme for lexeme, _, _ in analyse(normal)[0]])
         if hits:
             found += _spans(chunk, hits)

@@ -1,12 +1,13 @@
 """The tokens of a text, for the search index."""
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from memory.text.cleaning import displayable
+from memory.text.folding import normalised
 from memory.text.words import analyse, runs
 
 __all__ = ["MAX_CHARS", "MAX_TOKENS", "Tokens", "prepared", "tokens", "without_data"]
@@ -22,7 +23,6 @@ _BLOB: Final = re.compile(r"(?<=base64,)[A-Za-z0-9+/=\\]{64,}")
 # Windows path or in LaTeX a backslash follows a separator or stands in a text with a drive.
 _ESCAPED_END: Final = re.compile(r"(?<=[\w.,:;!?)\]}>\"'`-])(?:\\+[nrt])+")
 _DRIVE: Final = re.compile(r"\b[A-Za-z]:\\", re.ASCII)
-_SOFT_HYPHEN: Final = "\N{SOFT HYPHEN}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,13 @@ def tokens(text: str) -> Tokens:
 
 
 def prepared(text: str) -> tuple[str, bool]:
-    """Normalise the part of a text that is indexed, and say whether there is more."""
+    """Normalise the part of a text that is indexed, and say whether there is more.
+
+    What no reader would see is no part of any word.
+    """
     truncated = len(text) > MAX_CHARS
-    text = text[:MAX_CHARS]
-    if not text.isascii():
-        # NFKC can make a text eighteen times as long.
-        text = unicodedata.normalize("NFKC", text).replace(_SOFT_HYPHEN, "")[: 2 * MAX_CHARS]
+    # NFKC can make a text eighteen times as long.
+    text = normalised(displayable(text[:MAX_CHARS]))[: 2 * MAX_CHARS]
     return without_data(text), truncated
 
 
