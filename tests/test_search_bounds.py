@@ -60,6 +60,14 @@ async def test_of_equal_entries_with_the_words_of_a_phrase_the_newest_are_checke
     assert answer.hits[0].entry.source_id == "5"
 
 
+async def test_a_phrase_is_found_where_a_segment_lacks_its_words(database: Database) -> None:
+    for said in ("gamma delta", "alpha beta", "alpha"):
+        await append(database, message(said))
+        await index_all(database)
+    assert contents(await ask(database, '"alpha beta"'))[0] == "alpha beta"
+    assert (await ask(database, '"delta alpha"')).ways["phrase"] == 0
+
+
 async def test_texts_of_a_phrase_that_are_not_read_are_told(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

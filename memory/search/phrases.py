@@ -55,7 +55,7 @@ def _wanted(matches: Matches, lexemes: Sequence[str], below: int) -> tuple[list[
     holding = [
         (segment, [postings[each] for each in lexemes], places)
         for segment, postings, places in holding_all(matches, lexemes)
-        if segment.first < below
+        if segment.first < below and len(places)
     ]
     if not holding:
         return [], True
