@@ -4,7 +4,7 @@ Run: python scripts/bench/vectors.py [--rows 100000] [--queries 100]
 Vectors are mixtures of two of the model's own (texts of the coding set) with noise, so that they
 lie as close together as real ones do; a hundred thousand texts would take twenty minutes to embed.
 What a search that matches by no word finds by meaning is compared with an exact scan of the same
-vectors.
+vectors, as far as they are near enough to answer at all.
 """
 
 import argparse
@@ -129,10 +129,11 @@ async def report(ledger: Ledger, ids: list[object], vectors: Floats, asked: Floa
             began = time.perf_counter()
             found = await ledger.database.transact(partial(near, request=request, vector=vector))
             taken.append(time.perf_counter() - began)
-            order = np.argsort(-np.where(allowed, cosines, -2))
+            right_ones = allowed & (cosines >= meaning.MIN_COSINE)
+            order = np.argsort(-np.where(right_ones, cosines, -2))
             numbers = [number_of[each] for each in found]
             for most, told in shares.items():
-                right = set(order[: min(most, int(allowed.sum()))].tolist())
+                right = set(order[: min(most, int(right_ones.sum()))].tolist())
                 told.append(len(right & set(numbers[:most])) / len(right))
         best, deep = (statistics.fmean(each) for each in shares.values())
         p50, p95 = (1000 * each for each in (statistics.median(taken), np.quantile(taken, 0.95)))
