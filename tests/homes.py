@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -197,16 +197,21 @@ def start_at_once(settings: Settings, count: int, options: dict[str, str]) -> li
         )
         for _ in range(count)
     ]
-    for starter in starters:
-        assert starter.stdout is not None
-        assert starter.stdout.readline() == "ready\n"
-    for starter in starters:
-        assert starter.stdin is not None
-        starter.stdin.write("go\n")
-        starter.stdin.flush()
+    let_go(starters)
     answers = [starter.communicate(timeout=90)[0] for starter in starters]
     assert [starter.returncode for starter in starters] == [0] * count
     return [int(answer) for answer in answers]
+
+
+def let_go(processes: Sequence[subprocess.Popen[str]]) -> None:
+    """Let processes go on at the same moment, once each has said that it is ready."""
+    for each in processes:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    for each in processes:
+        assert each.stdin is not None
+        each.stdin.write("go\n")
+        each.stdin.flush()
 
 
 def environment(settings: Settings) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from homes import free_port
+from homes import free_port, let_go
 
 from memory.errors import ServerFailure
 from memory.postgres import port
@@ -38,13 +38,7 @@ def test_many_who_look_at_once_all_find_the_port_free(tmp_path: Path) -> None:
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
-    for looker in lookers:
-        assert looker.stdout is not None
-        assert looker.stdout.readline() == "ready\n"
-    for looker in lookers:
-        assert looker.stdin is not None
-        looker.stdin.write("go\n")
-        looker.stdin.flush()
+    let_go(lookers)
     for looker in lookers:
         looker.communicate(timeout=90)
     assert [looker.returncode for looker in lookers] == [0] * 4

@@ -18,6 +18,7 @@ from homes import (
     environment,
     free_port,
     kill,
+    let_go,
     postmasters,
     processes,
     sql,
@@ -338,11 +339,7 @@ def _starter(settings: Settings, *, start_new_session: bool = False) -> subproce
         env=environment(settings),
         start_new_session=start_new_session,
     )
-    assert starter.stdout is not None
-    assert starter.stdin is not None
-    assert starter.stdout.readline() == "ready\n"
-    starter.stdin.write("go\n")
-    starter.stdin.flush()
+    let_go([starter])
     return starter
 
 

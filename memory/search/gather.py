@@ -64,8 +64,7 @@ class Found:
     @property
     def is_repeated(self) -> bool:
         """Whether so many say the same that others which match were not looked at."""
-        different = len({each.said for each in self.entries.values()})
-        return len(self.entries) >= DEEPEST and different < DIFFERENT
+        return len(self.entries) >= DEEPEST and _different(self.entries) < DIFFERENT
 
     @property
     def matches(self) -> Matches:
@@ -171,10 +170,14 @@ async def _best(session: AsyncSession, reach: Reach, found: Ranked) -> dict[uuid
     depth = DEPTH
     while True:
         entries = await reach.by_ordinal(session, found.best(depth, session=SESSION))
-        different = len({each.said for each in entries.values()})
-        if different >= DIFFERENT or len(entries) < depth or depth >= DEEPEST:
+        if _different(entries) >= DIFFERENT or len(entries) < depth or depth >= DEEPEST:
             return entries
         depth *= 4
+
+
+def _different(entries: Mapping[uuid.UUID, Candidate]) -> int:
+    """Count what some entries say, each text once."""
+    return len({each.said for each in entries.values()})
 
 
 async def _quoted(session: AsyncSession, phrase: str, found: Found) -> Quoted:

@@ -131,35 +131,33 @@ async def read(
                 stamps.append(row["stamp"])
                 segments.append(_segment(row, held))
     postings: list[dict[str, Posting]] = [{} for _ in segments]
+    places = {stamp: at for at, stamp in enumerate(stamps)}
     for (stamp, term), stored in known.items():
-        if stamp in stamps:
-            at = stamps.index(stamp)
-            postings[at][term] = _posting(segments[at], stored)
+        if (place := places.get(stamp)) is not None:
+            posting = _posting(segments[place], stored)
+            postings[place][term] = posting._replace(dense=stored.dense)
     for row in rows:
         for term in row["asked"] or ():
             at = numbers[row["id"]]
-            stored = _stored(row, term, segments[at])
-            _REMEMBERED.keep_posting(stamps[at], term, stored)
-            postings[at][term] = _posting(segments[at], stored)
+            stored = _stored(row, term)
+            posting = _posting(segments[at], stored)
+            dense = dense_of(posting, entries=segments[at].entries)
+            _REMEMBERED.keep_posting(stamps[at], term, stored._replace(dense=dense))
+            postings[at][term] = posting._replace(dense=dense)
     return Looked(progress, segments, postings)
 
 
-def _stored(row: Any, term: str, segment: Segment) -> Kept:
+def _stored(row: Any, term: str) -> Kept:
     """Return a term's posting from the page that holds it."""
     begin, end = span(row["terms"], row["sizes"], term)
-    counts = row["counts"]
-    stored = Kept(
-        row["places"][PLACE * begin : PLACE * end],
-        counts[begin:end],
-        row["page"],
-        counts[:begin],
-        None,
+    places, counts = row["places"], row["counts"]
+    return Kept(
+        places[PLACE * begin : PLACE * end], counts[begin:end], row["page"], counts[:begin], None
     )
-    return stored._replace(dense=dense_of(_posting(segment, stored), entries=segment.entries))
 
 
 def _posting(segment: Segment, stored: Kept) -> Posting:
-    return posting_of(segment.first, *stored[:4])._replace(dense=stored.dense)
+    return posting_of(segment.first, *stored[:4])
 
 
 def _segment(row: Any, held: Mapping[uuid.UUID, Segment]) -> Segment:

@@ -60,7 +60,11 @@ def _wanted(matches: Matches, lexemes: Sequence[str], below: int) -> tuple[list[
     if not holding:
         return [], True
     bounds = np.cumsum([0, *(len(places) for *_, places in holding)])
-    likeliest = np.sort(top(np.concatenate([_likelihood(*each) for each in holding]), MAX_CHECKED))
+    is_all = bool(bounds[-1] <= MAX_CHECKED)
+    likeliest = np.arange(bounds[-1])
+    if not is_all:
+        likelihoods = np.concatenate([_likelihood(*each) for each in holding])
+        likeliest = np.sort(top(likelihoods, MAX_CHECKED))
     found: list[_Holding] = []
     for (segment, some, places), first in zip(holding, bounds.tolist(), strict=False):
         low, high = np.searchsorted(likeliest, (first, first + len(places)))
@@ -68,7 +72,7 @@ def _wanted(matches: Matches, lexemes: Sequence[str], below: int) -> tuple[list[
         if len(kept):
             at = [np.searchsorted(each.places, kept) for each in some]
             found.append((kept, [Wanted(segment, *each) for each in zip(some, at, strict=True)]))
-    return found, bool(bounds[-1] <= MAX_CHECKED)
+    return found, is_all
 
 
 def _likelihood(
